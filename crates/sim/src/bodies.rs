@@ -19,8 +19,8 @@ struct Slot {
     body: Body,
     /// Packets that carry it.
     packets: u32,
-    /// Of a free place: the next one.
-    next: BodyId,
+    /// The stream whose packets these are; of a free place: the next one.
+    stream_or_next: u32,
 }
 
 /// The bodies of all packets in a network.
@@ -36,12 +36,12 @@ impl Bodies {
         Bodies { slots: Vec::new(), free: NONE }
     }
 
-    /// Keeps the body of a packet that is sent.
+    /// Keeps the body of a packet that `stream` sends.
     #[inline]
-    pub(crate) fn insert(&mut self, body: Body) -> BodyId {
+    pub(crate) fn insert(&mut self, body: Body, stream: u32) -> BodyId {
         let id = self.free;
-        let Some(slot) = self.slots.get_mut(id as usize) else { return self.grow(body) };
-        self.free = slot.next;
+        let Some(slot) = self.slots.get_mut(id as usize) else { return self.grow(body, stream) };
+        self.free = std::mem::replace(&mut slot.stream_or_next, stream);
         slot.body = body;
         slot.packets = 1;
         id
@@ -49,10 +49,12 @@ impl Bodies {
 
     /// The same for a segment, which is copied once.
     #[inline]
-    pub(crate) fn insert_segment(&mut self, segment: &Segment) -> BodyId {
+    pub(crate) fn insert_segment(&mut self, segment: &Segment, stream: u32) -> BodyId {
         let id = self.free;
-        let Some(slot) = self.slots.get_mut(id as usize) else { return self.grow(Body::Tcp(*segment)) };
-        self.free = slot.next;
+        let Some(slot) = self.slots.get_mut(id as usize) else {
+            return self.grow(Body::Tcp(*segment), stream);
+        };
+        self.free = std::mem::replace(&mut slot.stream_or_next, stream);
         match &mut slot.body {
             // As a rule a segment was there before.
             Body::Tcp(place) => *place = *segment,
@@ -63,9 +65,9 @@ impl Bodies {
     }
 
     #[cold]
-    fn grow(&mut self, body: Body) -> BodyId {
+    fn grow(&mut self, body: Body, stream: u32) -> BodyId {
         let id = self.slots.len() as BodyId;
-        self.slots.push(Slot { body, packets: 1, next: NONE });
+        self.slots.push(Slot { body, packets: 1, stream_or_next: stream });
         id
     }
 
@@ -119,9 +121,14 @@ impl Bodies {
         let slot = &mut self.slots[id as usize];
         slot.packets -= 1;
         if slot.packets == 0 {
-            slot.next = self.free;
+            slot.stream_or_next = self.free;
             self.free = id;
         }
+    }
+
+    /// The streams that have packets on their way; one with several may come several times.
+    pub(crate) fn streams(&self) -> impl Iterator<Item = u32> {
+        self.slots.iter().filter(|slot| slot.packets > 0).map(|slot| slot.stream_or_next)
     }
 
     /// How many are kept.
@@ -146,10 +153,11 @@ mod tests {
     #[test]
     fn places_are_used_again() {
         let mut bodies = Bodies::new();
-        let first = bodies.insert(body(1));
-        let second = bodies.insert(body(2));
+        let first = bodies.insert(body(1), 0);
+        let second = bodies.insert(body(2), 7);
+        assert_eq!(bodies.streams().collect::<Vec<_>>(), [0, 7]);
         bodies.release(first);
-        assert_eq!(bodies.insert(body(3)), first);
+        assert_eq!(bodies.insert(body(3), 0), first);
         assert_eq!([first, second].map(|id| bodies.get(&packet(id))), [body(3), body(2)]);
         assert_eq!(bodies.slots.len(), 2);
     }
@@ -157,7 +165,7 @@ mod tests {
     #[test]
     fn a_body_is_kept_until_its_last_copy_is_gone() {
         let mut bodies = Bodies::new();
-        let id = bodies.insert(body(1));
+        let id = bodies.insert(body(1), 0);
         bodies.share(id);
         bodies.release(id);
         assert_eq!((bodies.get(&packet(id)), bodies.kept()), (body(1), 1));

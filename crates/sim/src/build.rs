@@ -1,6 +1,5 @@
 //! From a plan to streams: names resolved, impossible values refused.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use tcplab_control::{Control, Registry};
@@ -28,20 +27,21 @@ use crate::tcp_stream::{Settings, TcpStream};
 use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
 
-/// The streams of `plan`, in its order.
-pub(crate) fn streams(
+/// What the streams of each flow are made of, by the flow's place in the plan.
+pub(crate) fn sources(
     plan: &Plan,
     controls: &Registry,
     network: &Network,
     names: &Names<'_>,
-) -> Result<Vec<Stream>, PlanError> {
+) -> Result<Vec<Source>, PlanError> {
     let count: u64 = plan.flows.iter().map(|flow| u64::from(flow.streams)).sum();
     const MAX_STREAMS: u64 = 1_000_000;
     if count > MAX_STREAMS {
         return Err(PlanError::TooMany { what: "streams", count, maximum: MAX_STREAMS });
     }
     crate::network::numbered("flows", plan.flows.iter().map(|flow| flow.name.as_str()))?;
-    let mut streams = Vec::with_capacity(count as usize);
+    let mut sources = Vec::with_capacity(plan.flows.len());
+    let mut first = 0;
     for (number, flow) in plan.flows.iter().enumerate() {
         let place = |end: &str| format!("flows.{}.{end}", flow.name);
         let from = names.node(&flow.from, || place("from"))?;
@@ -64,40 +64,29 @@ pub(crate) fn streams(
         };
         let way = path(from, to, [&flow.from, &flow.to])?;
         let places = relays(plan, network, flow, &way)?;
-        let builder = Builder {
-            plan,
-            controls,
-            flow,
-            number,
-            mtu,
-            places: &places,
-            settings: OnceCell::new(),
-            relays: OnceCell::new(),
-        };
+        let builder = Builder { plan, controls, flow, mtu };
         builder.check(&round_trip)?;
-        for stream in 0..flow.streams {
-            streams.push(Stream {
-                endpoints: FlowEndpoints {
-                    stream: streams.len() as u32,
-                    flow: number as u32,
-                    from,
-                    to,
-                    ip: flow.ip,
-                    dscp: flow.dscp,
-                    ecn: flow.traffic.ecn_field(),
-                    relays: Relays::of(
-                        places.iter().filter(|place| builder.is_split(place, stream)).map(|place| place.node),
-                    ),
-                },
-                flow: number,
-                start: flow.start,
-                done: false,
-                kind: builder.kind(stream)?,
-                interval: Interval { since: flow.start, ..Interval::default() },
-            });
-        }
+        sources.push(Source {
+            endpoints: FlowEndpoints {
+                stream: first,
+                flow: number as u32,
+                from,
+                to,
+                ip: flow.ip,
+                dscp: flow.dscp,
+                ecn: flow.traffic.ecn_field(),
+                relays: Relays::default(),
+            },
+            settings: builder.settings()?.map(Arc::new),
+            relays: places
+                .iter()
+                .map(|place| Ok(Arc::new(builder.relay(place)?)))
+                .collect::<Result<_, _>>()?,
+            places,
+        });
+        first += flow.streams;
     }
-    Ok(streams)
+    Ok(sources)
 }
 
 /// The clients of http flows, by the flow's place in the plan.
@@ -159,20 +148,123 @@ fn relays(plan: &Plan, network: &Network, flow: &Flow, way: &[DirectionId]) -> R
     Ok(places)
 }
 
+/// What the streams of a flow are made of.
+pub(crate) struct Source {
+    /// Those of the flow's first stream, as if nothing were on the way.
+    endpoints: FlowEndpoints,
+    /// State that its connections share; none: it has no connections.
+    settings: Option<Arc<Settings>>,
+    /// The accelerators and caches on its way.
+    places: Vec<Place>,
+    /// Likewise what its ends at each of them have in common.
+    relays: Vec<Arc<relay::Settings>>,
+}
+
+impl Source {
+    /// The number of its first stream, counted over all flows.
+    pub(crate) fn first(&self) -> u32 {
+        self.endpoints.stream
+    }
+
+    /// The flow's place in the plan.
+    pub(crate) fn flow(&self) -> usize {
+        self.endpoints.flow as usize
+    }
+
+    /// Stream number `stream` of the flow.
+    pub(crate) fn make(&self, plan: &Plan, stream: u32) -> Stream {
+        let maker = Maker { plan, flow: &plan.flows[self.flow()], source: self, stream };
+        Stream {
+            endpoints: FlowEndpoints {
+                stream: self.first() + stream,
+                relays: Relays::of(maker.passed().map(|(place, _)| place.node)),
+                ..self.endpoints
+            },
+            flow: self.flow(),
+            start: maker.flow.start,
+            done: false,
+            kind: maker.kind(),
+            interval: Interval { since: maker.flow.start, ..Interval::default() },
+        }
+    }
+}
+
+/// Makes one stream.
+struct Maker<'a> {
+    plan: &'a Plan,
+    flow: &'a Flow,
+    source: &'a Source,
+    /// Its number within the flow.
+    stream: u32,
+}
+
+impl Maker<'_> {
+    fn kind(&self) -> StreamKind {
+        let stop = self.flow.stop.unwrap_or(Time::NEVER);
+        match &self.flow.traffic {
+            Traffic::Tcp(plan::Tcp { bytes, pattern, .. }) => {
+                self.connection(Box::new(Bulk::new(*bytes, self.pauses(pattern), stop)))
+            }
+            Traffic::Request(plan::Request { request, response, think, count, .. }) => {
+                self.connection(Box::new(Request::new(*request, *response, *think, *count, stop)))
+            }
+            Traffic::Http(plan::Http { web, .. }) => self.connection(Box::new(Http::new(web, stop))),
+            Traffic::Echo(plan::Echo { sizes, iterations, warmup, interval, .. }) => {
+                let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
+                self.connection(Box::new(Echo::new(job, stop)))
+            }
+            Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, .. }) => {
+                let pacer = Pacer::new(*rate, *payload, self.flow.start);
+                let udp = UdpStream::new(*payload, *bytes, pacer, self.pauses(pattern), stop);
+                StreamKind::Udp(Box::new(udp))
+            }
+            Traffic::Ping(plan::Ping { interval, payload, count }) => {
+                StreamKind::Ping(Box::new(PingStream::new(*interval, *payload, *count, stop)))
+            }
+        }
+    }
+
+    fn connection(&self, application: Box<dyn Application>) -> StreamKind {
+        let settings = self.source.settings.as_ref().expect("a flow of connections has settings for them");
+        let isn = ["client", "server"].map(|end| self.seed(end) as u32);
+        StreamKind::Tcp(Box::new(TcpStream::new(application, settings.clone(), isn, self.relays())))
+    }
+
+    /// The relays of a connection, from the client on.
+    fn relays(&self) -> Vec<Relay> {
+        let relay = |(number, (_, settings)): (usize, (&Place, &Arc<relay::Settings>))| {
+            // The first one's names have no number.
+            let number = if number == 0 { String::new() } else { format!(".{number}") };
+            let isn = ["client", "server"].map(|end| self.seed(&format!("relay{number}.{end}")) as u32);
+            Relay::new(settings.clone(), isn)
+        };
+        self.passed().enumerate().map(relay).collect()
+    }
+
+    /// The places on its way where a connection ends. A cache takes all those of its flow.
+    fn passed(&self) -> impl Iterator<Item = (&Place, &Arc<relay::Settings>)> {
+        let port = capture::server_port(self.flow, self.source.flow(), self.stream);
+        let is_split =
+            move |place: &Place| place.max_age.is_some() || place.accelerator.splits(&self.flow.to, port);
+        self.source.places.iter().zip(&self.source.relays).filter(move |(place, _)| is_split(place))
+    }
+
+    fn pauses(&self, pattern: &Option<Pattern>) -> Option<Pauses> {
+        pattern.map(|pattern| Pauses::new(pattern, self.seed("pattern")))
+    }
+
+    fn seed(&self, component: &str) -> u64 {
+        component_seed(self.plan.seed, &format!("flow.{}.{}.{component}", self.flow.name, self.stream))
+    }
+}
+
+/// Makes what a flow's streams share.
 struct Builder<'a> {
     plan: &'a Plan,
     controls: &'a Registry,
     flow: &'a Flow,
-    /// The flow's place in the plan.
-    number: usize,
     /// Minimum MTU of the path in both directions, bytes.
     mtu: u32,
-    /// State that the flow's connections share, once it is known.
-    settings: OnceCell<Arc<Settings>>,
-    /// The accelerators and caches on its way.
-    places: &'a [Place],
-    /// Likewise what its ends at each of them have in common.
-    relays: OnceCell<Vec<Arc<relay::Settings>>>,
 }
 
 impl Builder<'_> {
@@ -250,89 +342,6 @@ impl Builder<'_> {
         if no_time { Err(PlanError::NoTime { flow: self.flow.name.clone() }) } else { Ok(()) }
     }
 
-    fn kind(&self, stream: u32) -> Result<StreamKind, PlanError> {
-        let stop = self.flow.stop.unwrap_or(Time::NEVER);
-        Ok(match &self.flow.traffic {
-            Traffic::Tcp(plan::Tcp { cc, bytes, pattern, sender, receiver, .. }) => {
-                let application = Bulk::new(*bytes, self.pauses(pattern, stream), stop);
-                self.connection(stream, Box::new(application), cc, [sender, receiver])?
-            }
-            Traffic::Request(plan::Request { cc, request, response, think, count, sender, receiver }) => {
-                let application = Request::new(*request, *response, *think, *count, stop);
-                self.connection(stream, Box::new(application), cc, [sender, receiver])?
-            }
-            Traffic::Http(plan::Http { cc, web, sender, receiver }) => {
-                self.connection(stream, Box::new(Http::new(web, stop)), cc, [sender, receiver])?
-            }
-            Traffic::Echo(plan::Echo {
-                cc, sizes, iterations, warmup, interval, sender, receiver, ..
-            }) => {
-                let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
-                self.connection(stream, Box::new(Echo::new(job, stop)), cc, [sender, receiver])?
-            }
-            Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, .. }) => {
-                let pacer = Pacer::new(*rate, *payload, self.flow.start);
-                StreamKind::Udp(Box::new(UdpStream::new(
-                    *payload,
-                    *bytes,
-                    pacer,
-                    self.pauses(pattern, stream),
-                    stop,
-                )))
-            }
-            Traffic::Ping(plan::Ping { interval, payload, count }) => {
-                StreamKind::Ping(Box::new(PingStream::new(*interval, *payload, *count, stop)))
-            }
-        })
-    }
-
-    fn connection(
-        &self,
-        stream: u32,
-        application: Box<dyn Application>,
-        cc: &Cc,
-        configs: [&Config; 2],
-    ) -> Result<StreamKind, PlanError> {
-        let settings = match self.settings.get() {
-            Some(settings) => settings.clone(),
-            None => {
-                let settings = Arc::new(self.settings(cc, configs)?);
-                self.settings.get_or_init(|| settings).clone()
-            }
-        };
-        let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
-        let relays = self.relays(stream)?;
-        Ok(StreamKind::Tcp(Box::new(TcpStream::new(application, settings, isn, relays))))
-    }
-
-    /// The relays of a connection, from the client on.
-    fn relays(&self, stream: u32) -> Result<Vec<Relay>, PlanError> {
-        let settings = match self.relays.get() {
-            Some(settings) => settings,
-            None => {
-                let settings: Result<Vec<_>, PlanError> =
-                    self.places.iter().map(|place| Ok(Arc::new(self.relay(place)?))).collect();
-                let settings = settings?;
-                self.relays.get_or_init(|| settings)
-            }
-        };
-        let relay = |(number, settings): (usize, &Arc<relay::Settings>)| {
-            // The first one's names have no number.
-            let number = if number == 0 { String::new() } else { format!(".{number}") };
-            let isn =
-                ["client", "server"].map(|end| self.seed(stream, &format!("relay{number}.{end}")) as u32);
-            Relay::new(settings.clone(), isn)
-        };
-        let passed = self.places.iter().zip(settings).filter(|(place, _)| self.is_split(place, stream));
-        Ok(passed.map(|(_, settings)| settings).enumerate().map(relay).collect())
-    }
-
-    /// Whether a connection ends at a place on its way. A cache takes all those of its flow.
-    fn is_split(&self, place: &Place, stream: u32) -> bool {
-        let port = capture::server_port(self.flow, self.number, stream);
-        place.max_age.is_some() || place.accelerator.splits(&self.flow.to, port)
-    }
-
     fn relay(&self, place: &Place) -> Result<relay::Settings, PlanError> {
         let host = &self.plan.nodes[usize::from(place.node)].tcp;
         let [towards_client, towards_server] =
@@ -356,11 +365,13 @@ impl Builder<'_> {
         })
     }
 
-    fn settings(&self, cc: &Cc, configs: [&Config; 2]) -> Result<Settings, PlanError> {
-        let [client, server] = configs.map(|config| self.fitted(config));
+    /// None: the flow has no connections.
+    fn settings(&self) -> Result<Option<Settings>, PlanError> {
+        let Some(connections) = self.flow.traffic.connections() else { return Ok(None) };
+        let [client, server] = [connections.sender, connections.receiver].map(|config| self.fitted(config));
         let queued = [&self.flow.from, &self.flow.to]
             .map(|name| self.plan.nodes.iter().any(|node| node.name == *name && node.nic.is_some()));
-        Ok(Settings { control: self.control(cc)?, configs: [client?, server?], queued })
+        Ok(Some(Settings { control: self.control(connections.cc)?, configs: [client?, server?], queued }))
     }
 
     fn control(&self, cc: &Cc) -> Result<Control, PlanError> {
@@ -379,13 +390,5 @@ impl Builder<'_> {
             return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });
         }
         Ok(Config { mss: config.mss.min(maximum), ..config.clone() })
-    }
-
-    fn pauses(&self, pattern: &Option<Pattern>, stream: u32) -> Option<Pauses> {
-        pattern.map(|pattern| Pauses::new(pattern, self.seed(stream, "pattern")))
-    }
-
-    fn seed(&self, stream: u32, component: &str) -> u64 {
-        component_seed(self.plan.seed, &format!("flow.{}.{stream}.{component}", self.flow.name))
     }
 }

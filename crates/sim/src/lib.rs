@@ -31,6 +31,7 @@ mod sim_context;
 mod simulation;
 mod splitter;
 mod stream;
+mod streams;
 mod tcp_stream;
 mod udp;
 mod udp_stream;

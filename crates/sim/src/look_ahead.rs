@@ -45,14 +45,17 @@ pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: Direct
     let link = sim.network.peek(direction);
     let connection = |ahead| -> Option<(&TcpStream, bool)> {
         let packet = link.upcoming(ahead)?;
-        let StreamKind::Tcp(tcp) = &streams[packet.stream() as usize].kind else { return None };
+        let stream = streams.get(sim.recorder.place(packet.stream())? as usize)?;
+        let StreamKind::Tcp(tcp) = &stream.kind else { return None };
         Some((&**tcp, packet.forward()))
     };
     let [packet, stream, end, behind] = STEPS;
     if let Some(packet) = link.upcoming(packet) {
         sim.bodies.prefetch(packet.body());
-        sim.schedule.prefetch(sim.timer_slot(packet.stream(), Timer::Sender));
-        prefetch(&streams[packet.stream() as usize]);
+        if let Some(place) = sim.recorder.place(packet.stream()) {
+            sim.schedule.prefetch(sim.timer_slot(place, Timer::Sender));
+            prefetch(&streams[place as usize]);
+        }
     }
     if let Some((tcp, _)) = connection(stream) {
         prefetch(tcp);

@@ -59,18 +59,25 @@ pub(crate) struct Recorder {
     link_names: Vec<Symbol>,
     direction_names: [Symbol; 2],
     event_names: [Symbol; Event::ALL.len()],
-    streams: Vec<StreamRecord>,
+    flows: Vec<FlowRecord>,
+    /// The place of each stream's state; none, as `NOWHERE`, before it starts and after it has ended.
+    places: Vec<u32>,
+    /// Packets lost in the forward and the reverse direction, by the stream's place.
+    losses: Vec<[u64; 2]>,
     lost: LossTally,
+    samples_flows: bool,
 }
 
-/// The recorder's state of a stream.
+/// No place.
+const NOWHERE: u32 = u32::MAX;
+
+/// The recorder's knowledge of a flow.
 #[derive(Clone, Debug)]
-struct StreamRecord {
-    flow: Symbol,
-    number: u64,
-    /// Packets lost in the forward and the reverse direction.
-    losses: [u64; 2],
-    /// The nodes of its flow, by their places in the plan.
+struct FlowRecord {
+    name: Symbol,
+    /// The number of its first stream, counted over all flows.
+    first: u32,
+    /// Its nodes, by their places in the plan.
     ends: [u32; 2],
 }
 
@@ -82,19 +89,32 @@ impl Recorder {
         let link_names = plan.links.iter().map(|link| symbol(&link.name)).collect();
         let direction_names = ["forward", "backward"].map(&mut symbol);
         let event_names = Event::ALL.map(|event| symbol(event.name()));
-        let mut streams = Vec::new();
+        let mut flows = Vec::new();
+        let mut streams = 0;
         for flow in &plan.flows {
             let name = symbol(&flow.name);
             let ends = [&flow.from, &flow.to].map(|end| {
                 let place = plan.nodes.iter().position(|node| node.name == *end);
                 place.map_or(u32::MAX, |place| place as u32)
             });
-            let record =
-                |number| StreamRecord { flow: name, number: u64::from(number), losses: [0; 2], ends };
-            streams.extend((0..flow.streams).map(record));
+            flows.push(FlowRecord { name, first: streams, ends });
+            streams += flow.streams;
         }
-        let lost = LossTally::new(streams.len(), plan.sample.flows.map(Span::as_ns));
-        Recorder { tables, capture: None, link_names, direction_names, event_names, streams, lost }
+        let streams = streams as usize;
+        let lost = LossTally::new(streams, plan.sample.flows.map(Span::as_ns));
+        let (places, losses) = (vec![NOWHERE; streams], Vec::new());
+        Recorder {
+            tables,
+            capture: None,
+            link_names,
+            direction_names,
+            event_names,
+            flows,
+            places,
+            losses,
+            lost,
+            samples_flows: plan.sample.flows.is_some(),
+        }
     }
 
     /// The symbol of `name`.
@@ -104,32 +124,66 @@ impl Recorder {
 
     /// Flow name and number of a stream.
     pub(crate) fn stream(&self, stream: u32) -> (Symbol, u64) {
-        let record = &self.streams[stream as usize];
-        (record.flow, record.number)
+        let flow = self.flow(stream);
+        (flow.name, u64::from(stream - flow.first))
+    }
+
+    fn flow(&self, stream: u32) -> &FlowRecord {
+        &self.flows[self.flows.partition_point(|flow| flow.first <= stream) - 1]
+    }
+
+    /// Where a stream has its state while it is at work.
+    #[inline]
+    pub(crate) fn place(&self, stream: u32) -> Option<u32> {
+        let place = self.places[stream as usize];
+        (place != NOWHERE).then_some(place)
+    }
+
+    /// A stream starts, at `place`.
+    pub(crate) fn enter(&mut self, stream: u32, place: u32) {
+        self.places[stream as usize] = place;
+        match self.losses.get_mut(place as usize) {
+            Some(losses) => *losses = [0; 2],
+            None => self.losses.push([0; 2]),
+        }
+    }
+
+    /// A stream has ended, and leaves its place.
+    pub(crate) fn leave(&mut self, stream: u32) {
+        self.places[stream as usize] = NOWHERE;
     }
 
     /// Packets of a stream lost in the forward and the reverse direction.
     pub(crate) fn losses(&self, stream: u32) -> [u64; 2] {
-        self.streams[stream as usize].losses
+        self.place(stream).map_or([0; 2], |place| self.losses[place as usize])
     }
 
     /// The nodes that a packet comes from and goes to.
     fn ends(&self, packet: &Packet) -> [u32; 2] {
-        let [from, to] = self.streams[packet.stream() as usize].ends;
+        let [from, to] = self.flow(packet.stream()).ends;
         if packet.forward() { [from, to] } else { [to, from] }
     }
 
     /// A packet will not reach its application.
     #[inline]
     pub(crate) fn count_loss(&mut self, packet: &Packet, at: Time) {
-        self.streams[packet.stream() as usize].losses[usize::from(!packet.forward())] += 1;
+        if let Some(place) = self.place(packet.stream()) {
+            self.losses[place as usize][usize::from(!packet.forward())] += 1;
+        }
         self.lost.count(packet.stream() as usize, !packet.forward(), at.as_ns());
+    }
+
+    /// Whether there is an interval for which streams have rows.
+    pub(crate) fn samples_flows(&self) -> bool {
+        self.samples_flows
     }
 
     /// Fills the table of losses at the run's end.
     pub(crate) fn finish_losses(&mut self, end: Time) {
-        let named = |stream: usize| (self.streams[stream].flow, self.streams[stream].number);
-        self.lost.drain(u64::MAX, end.as_ns(), named, &mut self.tables.losses);
+        let mut lost = std::mem::take(&mut self.lost);
+        let mut rows = std::mem::take(&mut self.tables.losses);
+        lost.drain(u64::MAX, end.as_ns(), |stream| self.stream(stream as u32), &mut rows);
+        self.tables.losses = rows;
     }
 
     /// Something happened to a stream.

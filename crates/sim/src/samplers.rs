@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::relay::Leg;
 use crate::sim_context::SimContext;
 use crate::stream::{Counts, Stream, StreamKind};
+use crate::streams::Streams;
 use crate::tcp_stream::{CLIENT, state_name};
 
 /// Sampling.
@@ -32,8 +33,8 @@ impl Sampler {
 }
 
 /// One row for every open socket that sends payload.
-pub(crate) fn sockets(plan: &Plan, streams: &[Stream], sim: &mut SimContext, now: Time) {
-    for stream in streams {
+pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now: Time) {
+    for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, info, connection) in tcp.senders(now) {
             let flow = &plan.flows[stream.flow];
@@ -129,16 +130,16 @@ fn socket_row(now: Time, names: SocketNames, info: &Info, telemetry: &Telemetry)
 
 /// One row for every stream at work: what happened since its last row. `drained`: nothing is on its way any
 /// more, so datagrams that have not come are lost.
-pub(crate) fn intervals(streams: &mut [Stream], sim: &mut SimContext, now: Time, drained: bool) {
-    for stream in streams {
+pub(crate) fn intervals(streams: &mut Streams, sim: &mut SimContext, now: Time, drained: bool) {
+    streams.for_each(|stream| {
         let interval = stream.interval;
         if now <= interval.since || matches!(stream.kind, StreamKind::Ping(_)) {
-            continue;
+            return;
         }
         let counts = counts(stream, drained);
         if stream.finished() && counts == interval.counts {
             stream.interval.since = now;
-            continue;
+            return;
         }
         let before = interval.counts;
         let duration = now.since(interval.since);
@@ -170,7 +171,14 @@ pub(crate) fn intervals(streams: &mut [Stream], sim: &mut SimContext, now: Time,
         sim.recorder.tables.intervals.push(row);
         stream.interval.since = now;
         stream.interval.counts = counts;
-    }
+    });
+}
+
+/// Whether all that is to be written of a stream is known, and will be the same at the run's end. Then nothing of it is kept.
+pub(crate) fn is_settled(stream: &Stream, sim: &SimContext, now: Time) -> bool {
+    let StreamKind::Tcp(tcp) = &stream.kind else { return false };
+    let in_intervals = !sim.recorder.samples_flows() || counts(stream, false) == stream.interval.counts;
+    tcp.is_freed() && tcp.last_delivery > stream.start && tcp.complete(now, false) && in_intervals
 }
 
 fn counts(stream: &Stream, drained: bool) -> Counts {
@@ -192,97 +200,95 @@ fn counts(stream: &Stream, drained: bool) -> Counts {
             out_of_order: udp.reception.out_of_order(),
             duplicates: udp.reception.duplicates(),
         },
-        StreamKind::Ping(_) => Counts::default(),
+        StreamKind::Ping(_) | StreamKind::Gone => Counts::default(),
     }
 }
 
-/// One row for every stream, when the run has `ended` or is broken off.
-pub(crate) fn flows(plan: &Plan, streams: &[Stream], sim: &mut SimContext, end: Time, ended: bool) {
-    let drained = sim.network.is_empty();
-    for stream in streams {
-        let flow = &plan.flows[stream.flow];
-        let (name, number) = sim.recorder.stream(stream.endpoints.stream);
-        let mut symbol = |name: &str| sim.recorder.symbol(name);
-        let cc = flow.traffic.cc().map(|cc| symbol(&cc.name));
-        let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(flow.traffic.traits().name));
-        let [forward, reverse] = sim.recorder.losses(stream.endpoints.stream);
-        let ports = flow.traffic.traits().served.then(|| {
-            let client = capture::client_port(stream.endpoints.stream);
-            (client, capture::server_port(flow, stream.flow, number as u32))
-        });
-        let mut row = FlowRow {
-            flow: name,
-            stream: number,
-            from,
-            to,
-            from_port: ports.map(|ports| u64::from(ports.0)),
-            to_port: ports.map(|ports| u64::from(ports.1)),
-            kind,
-            cc,
-            start: stream.start.as_ns(),
-            end: end.max(stream.start).as_ns(),
-            bytes_sent: 0,
-            bytes_received: stream.bytes_received(),
-            goodput: 0.0,
-            segments_sent: None,
-            retransmits: None,
-            rtos: None,
-            losses_true: Some(forward),
-            losses_detected: None,
-            rtt_mean: None,
-            rtt_p50: None,
-            rtt_p95: None,
-            rtt_p99: None,
-            cwnd_mean: None,
-            cpu_sender: None,
-            cpu_receiver: None,
-            complete: false,
-        };
-        let started = stream.start <= end;
-        let (last_delivery, rtt) = match &stream.kind {
-            StreamKind::Tcp(tcp) => {
-                let sent = tcp.counters();
-                row.bytes_sent = sent.bytes_sent;
-                row.segments_sent = Some(sent.segments_sent);
-                row.retransmits = Some(sent.retransmits);
-                row.rtos = Some(sent.rtos);
-                row.losses_detected = Some(sent.losses_detected);
-                row.cwnd_mean = tcp.mean_window(end);
-                row.complete = started && tcp.complete(end, ended);
-                if tcp.application.answers() {
-                    row.losses_true = Some(forward + reverse);
-                }
-                let tables = &mut sim.recorder.tables;
-                tcp.application.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
-                (tcp.last_delivery, tcp.rtt())
-            }
-            StreamKind::Udp(udp) => {
-                row.bytes_sent = udp.bytes_sent();
-                row.segments_sent = Some(udp.sent());
-                row.losses_detected = Some(udp.lost(drained));
-                row.complete = started && (udp.stopped() || (ended && udp.endless()));
-                (udp.last_delivery, Summary::default())
-            }
-            StreamKind::Ping(ping) => {
-                row.bytes_sent = ping.bytes(ping.sent());
-                row.segments_sent = Some(ping.sent());
+/// The row of a stream, when the run has `ended` or is broken off.
+pub(crate) fn flow(plan: &Plan, stream: &Stream, sim: &mut SimContext, end: Time, ended: bool) {
+    let flow = &plan.flows[stream.flow];
+    let (name, number) = sim.recorder.stream(stream.endpoints.stream);
+    let mut symbol = |name: &str| sim.recorder.symbol(name);
+    let cc = flow.traffic.cc().map(|cc| symbol(&cc.name));
+    let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(flow.traffic.traits().name));
+    let [forward, reverse] = sim.recorder.losses(stream.endpoints.stream);
+    let ports = flow.traffic.traits().served.then(|| {
+        let client = capture::client_port(stream.endpoints.stream);
+        (client, capture::server_port(flow, stream.flow, number as u32))
+    });
+    let mut row = FlowRow {
+        flow: name,
+        stream: number,
+        from,
+        to,
+        from_port: ports.map(|ports| u64::from(ports.0)),
+        to_port: ports.map(|ports| u64::from(ports.1)),
+        kind,
+        cc,
+        start: stream.start.as_ns(),
+        end: end.max(stream.start).as_ns(),
+        bytes_sent: 0,
+        bytes_received: stream.bytes_received(),
+        goodput: 0.0,
+        segments_sent: None,
+        retransmits: None,
+        rtos: None,
+        losses_true: Some(forward),
+        losses_detected: None,
+        rtt_mean: None,
+        rtt_p50: None,
+        rtt_p95: None,
+        rtt_p99: None,
+        cwnd_mean: None,
+        cpu_sender: None,
+        cpu_receiver: None,
+        complete: false,
+    };
+    let started = stream.start <= end;
+    let (last_delivery, rtt) = match &stream.kind {
+        StreamKind::Tcp(tcp) => {
+            let sent = tcp.counters();
+            row.bytes_sent = sent.bytes_sent;
+            row.segments_sent = Some(sent.segments_sent);
+            row.retransmits = Some(sent.retransmits);
+            row.rtos = Some(sent.rtos);
+            row.losses_detected = Some(sent.losses_detected);
+            row.cwnd_mean = tcp.mean_window(end);
+            row.complete = started && tcp.complete(end, ended);
+            if tcp.application.answers() {
                 row.losses_true = Some(forward + reverse);
-                row.losses_detected = Some(ping.sent() - ping.replies());
-                row.complete = started && (ping.stopped() || (ended && ping.endless()));
-                (ping.last_reply, ping.rtt.summary())
             }
-        };
-        row.rtt_mean = rtt.mean;
-        [row.rtt_p50, row.rtt_p95, row.rtt_p99] = rtt.percentiles;
-        if stream.finished() && last_delivery > stream.start {
-            row.end = last_delivery.as_ns();
+            let tables = &mut sim.recorder.tables;
+            tcp.application.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
+            (tcp.last_delivery, tcp.rtt())
         }
-        let seconds = Span::from_ns(row.end - row.start).as_secs_f64();
-        if seconds > 0.0 {
-            row.goodput = row.bytes_received as f64 * 8.0 / seconds;
+        StreamKind::Udp(udp) => {
+            row.bytes_sent = udp.bytes_sent();
+            row.segments_sent = Some(udp.sent());
+            row.losses_detected = Some(udp.lost(sim.network.is_empty()));
+            row.complete = started && (udp.stopped() || (ended && udp.endless()));
+            (udp.last_delivery, Summary::default())
         }
-        sim.recorder.tables.flows.push(row);
+        StreamKind::Ping(ping) => {
+            row.bytes_sent = ping.bytes(ping.sent());
+            row.segments_sent = Some(ping.sent());
+            row.losses_true = Some(forward + reverse);
+            row.losses_detected = Some(ping.sent() - ping.replies());
+            row.complete = started && (ping.stopped() || (ended && ping.endless()));
+            (ping.last_reply, ping.rtt.summary())
+        }
+        StreamKind::Gone => return,
+    };
+    row.rtt_mean = rtt.mean;
+    [row.rtt_p50, row.rtt_p95, row.rtt_p99] = rtt.percentiles;
+    if stream.finished() && last_delivery > stream.start {
+        row.end = last_delivery.as_ns();
     }
+    let seconds = Span::from_ns(row.end - row.start).as_secs_f64();
+    if seconds > 0.0 {
+        row.goodput = row.bytes_received as f64 * 8.0 / seconds;
+    }
+    sim.recorder.tables.flows.push(row);
 }
 
 /// The changes of `plan`'s links by time, in words.

@@ -52,6 +52,11 @@ impl Schedule {
         })
     }
 
+    /// Room for so many `others`, at least as many as before.
+    pub(crate) fn grow(&mut self, others: usize) {
+        self.others.grow(others);
+    }
+
     /// The present: when the last component woke up.
     #[inline]
     pub(crate) fn now(&self) -> Time {
@@ -111,6 +116,15 @@ impl Schedule {
         }
     }
 
+    /// `slot` wakes up at `time`, before all others at that time.
+    pub(crate) fn set_first(&mut self, slot: Slot, time: Time) {
+        if slot == self.current {
+            self.current = NONE;
+        }
+        let key = if time == Time::NEVER { ABSENT } else { Key::from(time.as_ns()) << 64 | Key::from(slot) };
+        self.replay(slot, key);
+    }
+
     /// `slot` wakes up at `time` or earlier: an earlier wake-up stays. For timers that are mostly put off:
     /// one that fires too early is put off then, which is cheaper than moving it with every packet.
     #[inline]
@@ -160,6 +174,14 @@ struct Tournament {
 impl Tournament {
     fn new(size: usize) -> Tournament {
         Tournament { matches: vec![[ABSENT; 2]; size.max(1)], size }
+    }
+
+    fn grow(&mut self, size: usize) {
+        let mut larger = Tournament::new(size);
+        for component in 0..self.size {
+            larger.replay(component, self.key(component));
+        }
+        *self = larger;
     }
 
     /// The first key of all.
@@ -241,6 +263,27 @@ mod tests {
         assert_eq!(schedule.next_time(), at(4));
         schedule.set_no_later(0, at(2));
         assert_eq!(schedule.next_time(), at(2));
+    }
+
+    #[test]
+    fn some_go_first_whoever_asked_before() {
+        let mut schedule = Schedule::new(0, 2).expect("few components");
+        schedule.set(0, at(5));
+        schedule.set_first(1, at(5));
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Time::NEVER)).collect();
+        assert_eq!(order, [1, 0]);
+    }
+
+    #[test]
+    fn a_schedule_that_grows_keeps_its_wake_ups() {
+        let mut schedule = Schedule::new(1, 2).expect("few components");
+        for (slot, time) in [(0, 3), (1, 9), (2, 4)] {
+            schedule.set(slot, at(time));
+        }
+        schedule.grow(5);
+        schedule.set(5, at(6));
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Time::NEVER)).collect();
+        assert_eq!(order, [0, 2, 5, 1]);
     }
 
     proptest! {

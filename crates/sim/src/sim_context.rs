@@ -14,6 +14,7 @@ use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::{Body, Packet};
 use crate::plan::Medium;
 use crate::recorder::{LinkObserver, Mode, Recorder};
+use crate::samplers::Sampler;
 use crate::schedule::{Schedule, Slot};
 use crate::splitter::Splitter;
 
@@ -36,9 +37,20 @@ impl Timer {
     pub(crate) const ALL: [Timer; 4] = [Timer::Application, Timer::Sender, Timer::Receiver, Timer::Relay];
 }
 
+// Slots of the schedule after the network's: the samplers', these, and then the streams' timers by place.
+
+/// The routing protocols'.
+pub(crate) const CONTROL_PLANE: Slot = Sampler::ALL.len() as Slot;
+/// That of the next stream that starts.
+pub(crate) const NEXT_START: Slot = CONTROL_PLANE + 1;
+/// The first stream's.
+pub(crate) const FIRST_TIMER: Slot = NEXT_START + 1;
+
 /// Everything outside the streams.
 pub(crate) struct SimContext {
     pub(crate) schedule: Schedule,
+    /// Streams for whose timers it has room.
+    pub(crate) places: u32,
     pub(crate) network: Network,
     pub(crate) bodies: Bodies,
     pub(crate) recorder: Recorder,
@@ -79,10 +91,24 @@ impl SimContext {
         self.schedule.now()
     }
 
-    /// The schedule's slot for a stream's timer.
+    /// The schedule's slot for a timer of the stream at `place`.
     #[inline]
-    pub(crate) fn timer_slot(&self, stream: u32, timer: Timer) -> Slot {
-        self.network.components() as Slot + stream * Timer::COUNT + timer as u32
+    pub(crate) fn timer_slot(&self, place: u32, timer: Timer) -> Slot {
+        self.clock(FIRST_TIMER) + place * Timer::COUNT + timer as u32
+    }
+
+    /// The schedule's slot for what belongs to no link and no stream.
+    #[inline]
+    pub(crate) fn clock(&self, number: Slot) -> Slot {
+        self.network.components() as Slot + number
+    }
+
+    /// The schedule gets room for the timers of `places` streams, and of more, but not of more than `most`.
+    pub(crate) fn make_room(&mut self, places: u32, most: u32) {
+        if places > self.places {
+            self.places = places.next_power_of_two().min(most);
+            self.schedule.grow((FIRST_TIMER + self.places * Timer::COUNT) as usize);
+        }
     }
 
     /// The accelerator of a node.
@@ -90,18 +116,20 @@ impl SimContext {
         self.splitters.get_mut(usize::from(node)).and_then(Option::as_mut)
     }
 
-    /// A stream's timer fires at `time` and not at any other.
+    /// A stream's timer fires at `time` and not at any other. One that is not at work has none.
     #[inline]
     pub(crate) fn set_timer(&mut self, stream: u32, timer: Timer, time: Time) {
-        let slot = self.timer_slot(stream, timer);
-        self.schedule.set(slot, time);
+        if let Some(place) = self.recorder.place(stream) {
+            self.schedule.set(self.timer_slot(place, timer), time);
+        }
     }
 
     /// A stream's timer fires at `time` or earlier.
     #[inline]
     pub(crate) fn set_timer_no_later(&mut self, stream: u32, timer: Timer, time: Time) {
-        let slot = self.timer_slot(stream, timer);
-        self.schedule.set_no_later(slot, time);
+        if let Some(place) = self.recorder.place(stream) {
+            self.schedule.set_no_later(self.timer_slot(place, timer), time);
+        }
     }
 
     /// Sends `packet` on from `node`; whether an interface of that host had room for it. Static routes were checked when

@@ -16,15 +16,13 @@ use crate::recorder::{Mode, Record, Recorder, Tables};
 use crate::routing::ControlPlane;
 use crate::samplers::{self, Sampler};
 use crate::schedule::{Schedule, Slot};
-use crate::sim_context::{Discarded, SimContext, Timer};
-use crate::stream::Stream;
+use crate::sim_context::{CONTROL_PLANE, Discarded, FIRST_TIMER, SimContext, Timer};
+use crate::streams::Streams;
 
 /// A simulation of one plan.
 pub struct Simulation {
     sim: SimContext,
-    streams: Vec<Stream>,
-    /// Streams that are not finished.
-    unfinished: usize,
+    streams: Streams,
     looks_ahead: bool,
     /// Names of flows, for progress.
     flows: Vec<String>,
@@ -89,16 +87,18 @@ impl Simulation {
     pub fn with_controls(plan: &Plan, controls: &Registry) -> Result<Simulation, PlanError> {
         let (mut network, names) = Network::new(plan)?;
         let control_plane = ControlPlane::converge(plan, &mut network, &names)?;
-        let streams = crate::build::streams(plan, controls, &network, &names)?;
-        // One more, for the control plane.
-        let timers = streams.len() * Timer::COUNT as usize + Sampler::ALL.len() + 1;
+        let streams = Streams::new(crate::build::sources(plan, controls, &network, &names)?, plan);
+        let count = plan.flows.iter().map(|flow| flow.streams as usize).sum();
+        let places = Streams::places(plan);
+        let clocks = (FIRST_TIMER + places * Timer::COUNT) as usize;
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut sim = SimContext {
-            schedule: Schedule::new(network.components(), timers).ok_or(PlanError::TooMany {
+            schedule: Schedule::new(network.components(), clocks).ok_or(PlanError::TooMany {
                 what: "streams",
-                count: streams.len() as u64,
+                count: count as u64,
                 maximum: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
             })?,
+            places,
             network,
             bodies: Bodies::new(),
             recorder: Recorder::new(plan),
@@ -108,11 +108,9 @@ impl Simulation {
             discarded: Discarded::default(),
             caches: crate::build::caches(plan),
             splitters: crate::build::splitters(plan),
-            outbox: look_ahead::pays(streams.len()).then(Outbox::default),
+            outbox: look_ahead::pays(count).then(Outbox::default),
         };
-        for stream in &streams {
-            sim.set_timer(stream.endpoints.stream, Timer::Application, stream.start);
-        }
+        streams.schedule_start(plan, &mut sim);
         let mut simulation = Simulation {
             sim,
             flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
@@ -125,14 +123,10 @@ impl Simulation {
             end: Time::ZERO + plan.duration,
             events: 0,
             done: false,
-            unfinished: streams.len(),
-            looks_ahead: look_ahead::pays(streams.len()),
+            looks_ahead: look_ahead::pays(count),
             streams,
             plan: plan.clone(),
         };
-        for stream in 0..simulation.streams.len() {
-            simulation.note_finished(stream);
-        }
         for sampler in Sampler::ALL {
             simulation.schedule_sampler(sampler);
         }
@@ -166,11 +160,7 @@ impl Simulation {
     /// How far it has come, with the goodput since this was asked last.
     pub fn progress(&mut self) -> Progress {
         let now = self.sim.now();
-        let mut delivered = vec![0; self.flows.len()];
-        for stream in &self.streams {
-            delivered[stream.flow] += stream.bytes_received();
-        }
-        let (since, before) = std::mem::replace(&mut self.last_progress, (now, delivered));
+        let (since, before) = std::mem::replace(&mut self.last_progress, (now, self.streams.delivered()));
         let seconds = now.since(since).as_secs_f64();
         let rate = |(flow, bytes): (usize, &u64)| {
             let bits = (bytes - before[flow]) as f64 * 8.0;
@@ -205,7 +195,7 @@ impl Simulation {
             samplers::intervals(&mut self.streams, &mut self.sim, end, drained);
         }
         self.sim.recorder.finish_losses(end);
-        samplers::flows(&self.plan, &self.streams, &mut self.sim, end, self.done);
+        self.streams.finish(&self.plan, &mut self.sim, end, self.done);
         self.sim.recorder.tables
     }
 
@@ -240,18 +230,33 @@ impl Simulation {
             }
             return self.depart::<M>(slot);
         }
-        let timer = slot - components;
-        let stream = (timer / Timer::COUNT) as usize;
-        if let Some(woken) = self.streams.get_mut(stream) {
-            woken.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.sim);
-            let finished = self.note_finished(stream);
-            return self.end_if_idle(finished);
+        let clock = slot - components;
+        if let Some(timer) = clock.checked_sub(FIRST_TIMER) {
+            return self.wake_stream::<M>(timer / Timer::COUNT, Timer::ALL[(timer % Timer::COUNT) as usize]);
         }
-        let number = timer as usize - self.streams.len() * Timer::COUNT as usize;
-        match Sampler::ALL.get(number) {
+        match Sampler::ALL.get(clock as usize) {
             Some(sampler) => self.sample::<M>(*sampler),
-            None => self.advance_control_plane(),
+            None if clock == CONTROL_PLANE => self.advance_control_plane(),
+            None => self.start::<M>(),
         }
+    }
+
+    /// A timer of the stream at `place` fires.
+    #[inline]
+    fn wake_stream<M: Mode>(&mut self, place: u32, timer: Timer) {
+        if let Some(stream) = self.streams.get_mut(place) {
+            stream.wake::<M>(timer, &mut self.sim);
+        }
+        let finished = self.streams.note_finished(place);
+        self.end_if_idle(finished);
+    }
+
+    /// The next stream starts.
+    fn start<M: Mode>(&mut self) {
+        if let Some(place) = self.streams.start(&self.plan, &mut self.sim) {
+            self.wake_stream::<M>(place, Timer::Application);
+        }
+        self.streams.schedule_start(&self.plan, &mut self.sim);
     }
 
     /// Packets arrive at the far end of a link direction.
@@ -267,7 +272,7 @@ impl Simulation {
         let next = loop {
             if let Some(packet) = self.sim.poll::<M>(direction) {
                 if self.looks_ahead {
-                    look_ahead::look_ahead(&self.streams, &self.sim, direction);
+                    look_ahead::look_ahead(self.streams.by_place(), &self.sim, direction);
                 } else if look_ahead::pays_for_bodies(&self.sim) {
                     look_ahead::look_ahead_at_bodies(&self.sim, direction);
                 }
@@ -287,9 +292,11 @@ impl Simulation {
     /// A host's interface has sent packets: their connections may send more.
     fn depart<M: Mode>(&mut self, interface: DirectionId) {
         while let Some((packet, body)) = self.sim.sent_by::<M>(interface) {
-            let stream = packet.stream() as usize;
-            self.streams[stream].departed::<M>(&body, packet.forward(), &mut self.sim);
-            let finished = self.note_finished(stream);
+            let Some(place) = self.sim.recorder.place(packet.stream()) else { continue };
+            if let Some(stream) = self.streams.get_mut(place) {
+                stream.departed::<M>(&body, packet.forward(), &mut self.sim);
+            }
+            let finished = self.streams.note_finished(place);
             self.end_if_idle(finished);
         }
     }
@@ -298,7 +305,9 @@ impl Simulation {
     #[inline]
     fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId) -> bool {
         self.sim.packets += 1;
-        let receiver = &mut self.streams[packet.stream() as usize];
+        // Packets are no one's but of streams at work.
+        let Some(place) = self.sim.recorder.place(packet.stream()) else { return true };
+        let Some(receiver) = self.streams.get_mut(place) else { return true };
         if packet.destination() != node {
             self.sim.forward::<M>(node, packet);
         } else if packet.is_corrupted() {
@@ -313,20 +322,15 @@ impl Simulation {
                 None => receiver.receive::<M>(&packet, &mut self.sim),
             }
         }
-        note_finished(receiver, &mut self.unfinished)
+        self.streams.note_finished(place)
     }
 
     /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.
     #[inline]
     fn end_if_idle(&mut self, perhaps: bool) {
-        if perhaps && self.unfinished == 0 && self.sim.network.is_empty() {
+        if perhaps && self.streams.all_finished() && self.sim.network.is_empty() {
             self.done = true;
         }
-    }
-
-    #[inline]
-    fn note_finished(&mut self, stream: usize) -> bool {
-        note_finished(&mut self.streams[stream], &mut self.unfinished)
     }
 
     fn sample<M: Mode>(&mut self, sampler: Sampler) {
@@ -353,9 +357,8 @@ impl Simulation {
         let Some(control_plane) = &mut self.control_plane else { return };
         let now = self.sim.now();
         control_plane.advance(now, &mut self.sim.network, &mut self.sim.recorder);
-        let slot =
-            self.sim.network.components() + self.streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
-        self.sim.schedule.set(slot as Slot, control_plane.next());
+        let slot = self.sim.clock(CONTROL_PLANE);
+        self.sim.schedule.set(slot, control_plane.next());
     }
 
     fn schedule_sampler(&mut self, sampler: Sampler) {
@@ -369,19 +372,9 @@ impl Simulation {
             Sampler::Flows => every(self.sample.flows),
             Sampler::Changes => self.changes.get(self.changes_done).map_or(Time::NEVER, |change| change.0),
         };
-        let first = self.sim.network.components() + self.streams.len() * Timer::COUNT as usize;
-        self.sim.schedule.set(first as Slot + sampler as Slot, next);
+        let slot = self.sim.clock(sampler as Slot);
+        self.sim.schedule.set(slot, next);
     }
-}
-
-/// Counts `stream` off those that are `unfinished` if it has finished; whether it has.
-#[inline]
-fn note_finished(stream: &mut Stream, unfinished: &mut usize) -> bool {
-    if !stream.done && stream.finished() {
-        stream.done = true;
-        *unfinished -= 1;
-    }
-    stream.done
 }
 
 #[cfg(test)]
@@ -437,8 +430,8 @@ mod tests {
     fn closed_connections_are_freed_and_their_figures_kept() -> Result<(), PlanError> {
         let mut simulation = Simulation::new(&plan())?;
         while !simulation.advance(1000) {}
-        assert_eq!(simulation.unfinished, 0);
-        for stream in &simulation.streams {
+        assert!(simulation.streams.all_finished());
+        for stream in simulation.streams.by_place() {
             assert!(matches!(&stream.kind, StreamKind::Tcp(tcp) if tcp.is_freed()));
         }
         let flows = simulation.finish().flows;

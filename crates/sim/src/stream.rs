@@ -85,7 +85,8 @@ impl FlowEndpoints {
     fn send_segment<M: Mode>(&self, segment: &Segment, forward: bool, sim: &mut SimContext) -> bool {
         let (from, to) = self.first_hop(forward);
         let frame_len = segment_frame_len(segment, self.ip);
-        let packet = self.packet(sim.bodies.insert_segment(segment), frame_len, segment.ecn, forward, to);
+        let packet =
+            self.packet(sim.bodies.insert_segment(segment, self.stream), frame_len, segment.ecn, forward, to);
         sim.send::<M>(from, packet)
     }
 
@@ -102,7 +103,7 @@ impl FlowEndpoints {
         };
         let ip = self.ip;
         connection.transmit(now, |segment| {
-            let body = sim.bodies.insert_segment(segment);
+            let body = sim.bodies.insert_segment(segment, self.stream);
             sim.enqueue::<M>(direction, header.carrying(body, segment_frame_len(segment, ip), segment.ecn));
             true
         });
@@ -145,7 +146,7 @@ impl FlowEndpoints {
     ) -> bool {
         let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { self.ecn };
         let frame_len = body.frame_len(self.ip);
-        let packet = self.packet(sim.bodies.insert(body), frame_len, ecn, forward, to);
+        let packet = self.packet(sim.bodies.insert(body, self.stream), frame_len, ecn, forward, to);
         sim.send::<M>(from, packet)
     }
 }
@@ -159,6 +160,8 @@ pub(crate) enum StreamKind {
     Udp(Box<UdpStream>),
     /// Probes.
     Ping(Box<PingStream>),
+    /// Nothing any more.
+    Gone,
 }
 
 /// A stream of a running simulation.
@@ -199,6 +202,7 @@ impl Stream {
             StreamKind::Tcp(tcp) => tcp.wake::<M>(timer, &self.endpoints, sim),
             StreamKind::Udp(udp) => udp.wake::<M>(&self.endpoints, sim),
             StreamKind::Ping(ping) => ping.wake::<M>(&self.endpoints, sim),
+            StreamKind::Gone => {}
         }
     }
 
@@ -209,6 +213,7 @@ impl Stream {
             StreamKind::Tcp(tcp) => tcp.receive::<M>(packet, &self.endpoints, sim),
             StreamKind::Udp(udp) => udp.receive(&sim.bodies.take(packet), sim.now()),
             StreamKind::Ping(ping) => ping.receive::<M>(&sim.bodies.take(packet), &self.endpoints, sim),
+            StreamKind::Gone => sim.bodies.release(packet.body()),
         }
     }
 
@@ -236,6 +241,7 @@ impl Stream {
             StreamKind::Tcp(tcp) => tcp.finished(),
             StreamKind::Udp(udp) => udp.stopped(),
             StreamKind::Ping(ping) => ping.stopped(),
+            StreamKind::Gone => true,
         }
     }
 
@@ -245,6 +251,7 @@ impl Stream {
             StreamKind::Tcp(tcp) => tcp.bytes_received(),
             StreamKind::Udp(udp) => udp.reception.bytes(),
             StreamKind::Ping(ping) => ping.bytes(ping.replies()),
+            StreamKind::Gone => 0,
         }
     }
 }

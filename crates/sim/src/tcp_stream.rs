@@ -482,9 +482,8 @@ impl TcpStream {
     }
 
     /// Whether nothing but figures is left of it.
-    #[cfg(test)]
     pub(crate) fn is_freed(&self) -> bool {
-        self.remains.is_some()
+        self.remains.is_some() && self.relays.is_empty()
     }
 
     /// The RTTs of the end that sends most.

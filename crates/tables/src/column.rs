@@ -60,6 +60,13 @@ macro_rules! column {
                 self.values.clear();
                 self.validity.0.clear();
             }
+            /// Its rows in a new order: those that stand at these places now.
+            pub fn reorder(&mut self, rows: &[u32]) {
+                self.values = rows.iter().map(|&row| self.values[row as usize]).collect();
+                if !self.validity.0.is_empty() {
+                    self.validity.0 = rows.iter().map(|&row| self.validity.0[row as usize]).collect();
+                }
+            }
             /// The value of row `row`; none where it is null or there is no such row.
             pub fn get(&self, row: usize) -> Option<$value> {
                 self.values.get(row).copied().filter(|_| self.validity.is_valid(row))
@@ -137,6 +144,8 @@ pub trait Cell {
     fn push_to(self, column: &mut Self::Column);
     /// Forgets the rows of `column` and keeps their memory.
     fn clear(column: &mut Self::Column);
+    /// The rows of `column` in a new order: those that stand at these places now.
+    fn reorder(column: &mut Self::Column, rows: &[u32]);
     /// The column, its type erased.
     fn erase(column: &Self::Column) -> Column<'_>;
 }
@@ -154,6 +163,9 @@ macro_rules! cell {
             fn clear(column: &mut $column) {
                 column.clear();
             }
+            fn reorder(column: &mut $column, rows: &[u32]) {
+                column.reorder(rows);
+            }
             fn erase(column: &$column) -> Column<'_> {
                 Column::$column(column)
             }
@@ -169,6 +181,9 @@ macro_rules! cell {
             }
             fn clear(column: &mut $column) {
                 column.clear();
+            }
+            fn reorder(column: &mut $column, rows: &[u32]) {
+                column.reorder(rows);
             }
             fn erase(column: &$column) -> Column<'_> {
                 Column::$column(column)
@@ -215,6 +230,16 @@ mod tests {
         assert!(column.validity().bits().is_none());
         column.push(None);
         assert_eq!(column.iter().collect::<Vec<_>>(), [Some(1), None]);
+    }
+
+    #[test]
+    fn rows_in_a_new_order_take_their_nulls_along() {
+        let mut column = Ints::default();
+        for value in [Some(1), None, Some(3)] {
+            column.push(value);
+        }
+        column.reorder(&[1, 2, 0]);
+        assert_eq!(column.iter().collect::<Vec<_>>(), [None, Some(3), Some(1)]);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use crate::{LossRow, Losses, Symbol};
 pub struct LossTally {
     /// ns; 0: nothing is counted.
     interval: u64,
-    /// The interval in which each stream lost packets last.
-    latest: Vec<Count>,
+    /// The interval in which streams lost packets last. Many streams share a place.
+    latest: Vec<(usize, Count)>,
     /// Losses counted before that.
     earlier: Vec<(usize, Count)>,
 }
@@ -22,12 +22,15 @@ struct Count {
     packets: [u64; 2],
 }
 
+/// So many streams have a place each.
+const PLACES: usize = 1 << 16;
+
 impl LossTally {
     /// For so many streams, in intervals of so many ns; none: nothing is counted.
     pub fn new(streams: usize, interval: Option<u64>) -> LossTally {
         LossTally {
             interval: interval.unwrap_or(0),
-            latest: vec![Count::default(); streams],
+            latest: vec![(0, Count::default()); streams.min(PLACES)],
             earlier: Vec::new(),
         }
     }
@@ -40,22 +43,22 @@ impl LossTally {
         }
         // Losses by a change at the end of an interval belong to the next one.
         let time = (at / self.interval + 1) * self.interval;
-        let latest = &mut self.latest[stream];
-        if latest.time != time {
-            if latest.time > 0 {
-                self.earlier.push((stream, *latest));
+        let latest = &mut self.latest[stream % PLACES];
+        if (latest.0, latest.1.time) != (stream, time) {
+            if latest.1.time > 0 {
+                self.earlier.push(*latest);
             }
-            *latest = Count { time, packets: [0; 2] };
+            *latest = (stream, Count { time, packets: [0; 2] });
         }
-        latest.packets[usize::from(reverse)] += 1;
+        latest.1.packets[usize::from(reverse)] += 1;
     }
 
     /// Appends the rows of intervals that ended at `until` or before, and forgets them. `named` is the flow and the
     /// number of a stream. The last interval ends with the run, at `end`.
     pub fn drain(&mut self, until: u64, end: u64, named: impl Fn(usize) -> (Symbol, u64), rows: &mut Losses) {
-        for (stream, latest) in self.latest.iter_mut().enumerate() {
-            if (1..=until).contains(&latest.time) {
-                self.earlier.push((stream, std::mem::take(latest)));
+        for latest in &mut self.latest {
+            if (1..=until).contains(&latest.1.time) {
+                self.earlier.push(std::mem::take(latest));
             }
         }
         let (mut ended, later) = self.earlier.drain(..).partition::<Vec<_>, _>(|(_, one)| one.time <= until);
@@ -93,6 +96,20 @@ mod tests {
         assert_eq!(rows.stream.values(), [0, 1, 0, 0]);
         assert_eq!(rows.forward.values(), [1, 0, 1, 1]);
         assert_eq!(rows.reverse.values(), [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn streams_that_share_a_place_are_told_apart() {
+        let mut dictionary = Dictionary::default();
+        let name = dictionary.symbol("bulk");
+        let mut tally = LossTally::new(PLACES + 1, Some(100));
+        for stream in [0, PLACES, 0] {
+            tally.count(stream, false, 5);
+        }
+        let mut rows = Losses::default();
+        tally.drain(u64::MAX, 100, |stream| (name, stream as u64), &mut rows);
+        assert_eq!(rows.stream.values(), [0, PLACES as i64]);
+        assert_eq!(rows.forward.values(), [2, 1]);
     }
 
     #[test]

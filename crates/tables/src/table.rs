@@ -114,6 +114,10 @@ macro_rules! table {
             pub fn clear(&mut self) {
                 $(<$cell as $crate::Cell>::clear(&mut self.$column);)+
             }
+            /// The rows in a new order: those that stand at these places now.
+            pub fn reorder(&mut self, rows: &[u32]) {
+                $(<$cell as $crate::Cell>::reorder(&mut self.$column, rows);)+
+            }
         }
 
         impl $crate::Table for $table {
