@@ -7,6 +7,7 @@ use tcplab_units::Time;
 use crate::cache::Outcome;
 use crate::http::Browser;
 use crate::plan::Fetch;
+use crate::recorder::NOWHERE;
 use crate::sim_context::{SimContext, Timer};
 use crate::stream::FlowEndpoints;
 use crate::tcp_stream::CLIENT;
@@ -69,7 +70,7 @@ impl Context<'_> {
 
     /// The application timer fires at `time`, and at no other.
     pub(crate) fn wake_at(&mut self, time: Time) {
-        self.sim.set_timer(self.endpoints.stream, Timer::Application, time);
+        self.sim.set_timer(self.endpoints.place, Timer::Application, time);
     }
 
     /// Flow name and number of the stream, and the tables that echoes go into.
@@ -106,7 +107,11 @@ impl Context<'_> {
     pub(crate) fn wake_now(&mut self, streams: &[u32]) {
         let now = self.now();
         for &stream in streams {
-            self.sim.set_timer(stream, Timer::Application, now);
+            let place = self.sim.recorder.place(stream);
+            // One that has not started does so now, for all of a flow start together.
+            if place != NOWHERE {
+                self.sim.set_timer(place, Timer::Application, now);
+            }
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
 use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Traffic};
+use crate::recorder::NOWHERE;
 use crate::relay::{self, Relay};
 use crate::request::Request;
 use crate::splitter::Splitter;
@@ -69,6 +70,7 @@ pub(crate) fn sources(
         sources.push(Source {
             endpoints: FlowEndpoints {
                 stream: first,
+                place: NOWHERE,
                 flow: number as u32,
                 from,
                 to,

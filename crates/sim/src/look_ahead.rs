@@ -45,16 +45,17 @@ pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: Direct
     let link = sim.network.peek(direction);
     let connection = |ahead| -> Option<(&TcpStream, bool)> {
         let packet = link.upcoming(ahead)?;
-        let stream = streams.get(sim.recorder.place(packet.stream())? as usize)?;
+        let stream = streams.get(sim.recorder.place(packet.stream()) as usize)?;
         let StreamKind::Tcp(tcp) = &stream.kind else { return None };
         Some((&**tcp, packet.forward()))
     };
     let [packet, stream, end, behind] = STEPS;
     if let Some(packet) = link.upcoming(packet) {
         sim.bodies.prefetch(packet.body());
-        if let Some(place) = sim.recorder.place(packet.stream()) {
+        let place = sim.recorder.place(packet.stream());
+        if let Some(stream) = streams.get(place as usize) {
             sim.schedule.prefetch(sim.timer_slot(place, Timer::Sender));
-            prefetch(&streams[place as usize]);
+            prefetch(stream);
         }
     }
     if let Some((tcp, _)) = connection(stream) {

@@ -83,7 +83,7 @@ impl PingStream {
             self.stopped = *left == 0;
         }
         if !self.stopped {
-            sim.set_timer(endpoints.stream, Timer::Application, (now + self.interval).min(self.stop));
+            sim.set_timer(endpoints.place, Timer::Application, (now + self.interval).min(self.stop));
         }
     }
 

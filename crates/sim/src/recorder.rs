@@ -69,7 +69,7 @@ pub(crate) struct Recorder {
 }
 
 /// No place.
-const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The recorder's knowledge of a flow.
 #[derive(Clone, Debug)]
@@ -132,11 +132,10 @@ impl Recorder {
         &self.flows[self.flows.partition_point(|flow| flow.first <= stream) - 1]
     }
 
-    /// Where a stream has its state while it is at work.
+    /// Where a stream has its state while it is at work, else `NOWHERE`.
     #[inline]
-    pub(crate) fn place(&self, stream: u32) -> Option<u32> {
-        let place = self.places[stream as usize];
-        (place != NOWHERE).then_some(place)
+    pub(crate) fn place(&self, stream: u32) -> u32 {
+        self.places[stream as usize]
     }
 
     /// A stream starts, at `place`.
@@ -155,7 +154,7 @@ impl Recorder {
 
     /// Packets of a stream lost in the forward and the reverse direction.
     pub(crate) fn losses(&self, stream: u32) -> [u64; 2] {
-        self.place(stream).map_or([0; 2], |place| self.losses[place as usize])
+        self.losses.get(self.place(stream) as usize).copied().unwrap_or_default()
     }
 
     /// The nodes that a packet comes from and goes to.
@@ -167,8 +166,9 @@ impl Recorder {
     /// A packet will not reach its application.
     #[inline]
     pub(crate) fn count_loss(&mut self, packet: &Packet, at: Time) {
-        if let Some(place) = self.place(packet.stream()) {
-            self.losses[place as usize][usize::from(!packet.forward())] += 1;
+        let place = self.place(packet.stream()) as usize;
+        if let Some(losses) = self.losses.get_mut(place) {
+            losses[usize::from(!packet.forward())] += 1;
         }
         self.lost.count(packet.stream() as usize, !packet.forward(), at.as_ns());
     }

@@ -184,7 +184,7 @@ impl Relay {
         self.account(sim);
         let timer = self.legs.iter().flatten().map(|connection| connection.poll_timeout()).min();
         let timer = timer.unwrap_or(Time::NEVER).min(if self.held.is_some() { kill_at } else { Time::NEVER });
-        sim.set_timer_no_later(hop.endpoints.stream, Timer::Relay, timer);
+        sim.set_timer_no_later(hop.endpoints.place, Timer::Relay, timer);
     }
 
     /// The accelerator is killed: what it holds is lost, and its host resets both legs.

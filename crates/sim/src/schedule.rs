@@ -52,9 +52,19 @@ impl Schedule {
         })
     }
 
-    /// Room for so many `others`, at least as many as before.
-    pub(crate) fn grow(&mut self, others: usize) {
-        self.others.grow(others);
+    /// Room for `more` components before `slot`, one of the others: their numbers grow by as many from there on.
+    pub(crate) fn insert(&mut self, slot: Slot, more: Slot) {
+        let mut others = Tournament::new(self.others.size + more as usize);
+        for other in 0..self.others.size {
+            let (key, moves) = (self.others.key(other), other + self.busy.size >= slot as usize);
+            let by = if moves { more } else { 0 };
+            let key = if key == ABSENT { key } else { key + Key::from(by) };
+            others.replay(other + by as usize, key);
+        }
+        self.others = others;
+        if self.current != NONE && self.current >= slot {
+            self.current += more;
+        }
     }
 
     /// The present: when the last component woke up.
@@ -176,14 +186,6 @@ impl Tournament {
         Tournament { matches: vec![[ABSENT; 2]; size.max(1)], size }
     }
 
-    fn grow(&mut self, size: usize) {
-        let mut larger = Tournament::new(size);
-        for component in 0..self.size {
-            larger.replay(component, self.key(component));
-        }
-        *self = larger;
-    }
-
     /// The first key of all.
     #[inline]
     fn first(&self) -> Key {
@@ -275,15 +277,27 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_that_grows_keeps_its_wake_ups() {
+    fn components_that_come_between_change_no_wake_up() {
         let mut schedule = Schedule::new(1, 2).expect("few components");
         for (slot, time) in [(0, 3), (1, 9), (2, 4)] {
             schedule.set(slot, at(time));
         }
-        schedule.grow(5);
-        schedule.set(5, at(6));
+        assert_eq!(schedule.pop(Time::NEVER), Some(0));
+        schedule.insert(2, 3);
+        schedule.set(2, at(6));
         let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Time::NEVER)).collect();
-        assert_eq!(order, [0, 2, 5, 1]);
+        assert_eq!(order, [5, 2, 1]);
+    }
+
+    #[test]
+    fn the_component_at_work_may_be_moved() {
+        let mut schedule = Schedule::new(0, 1).expect("few components");
+        schedule.set(0, at(3));
+        assert_eq!(schedule.pop(Time::NEVER), Some(0));
+        schedule.insert(0, 4);
+        schedule.set(4, at(3));
+        assert_eq!(schedule.pop(Time::NEVER), Some(4));
+        assert_eq!(schedule.pop(Time::NEVER), None);
     }
 
     proptest! {

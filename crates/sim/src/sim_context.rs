@@ -37,14 +37,14 @@ impl Timer {
     pub(crate) const ALL: [Timer; 4] = [Timer::Application, Timer::Sender, Timer::Receiver, Timer::Relay];
 }
 
-// Slots of the schedule after the network's: the samplers', these, and then the streams' timers by place.
+// Slots of the schedule after the network's: the streams' timers by place, the samplers', and these.
 
 /// The routing protocols'.
 pub(crate) const CONTROL_PLANE: Slot = Sampler::ALL.len() as Slot;
 /// That of the next stream that starts.
 pub(crate) const NEXT_START: Slot = CONTROL_PLANE + 1;
-/// The first stream's.
-pub(crate) const FIRST_TIMER: Slot = NEXT_START + 1;
+/// How many that are.
+pub(crate) const CLOCKS: Slot = NEXT_START + 1;
 
 /// Everything outside the streams.
 pub(crate) struct SimContext {
@@ -94,20 +94,27 @@ impl SimContext {
     /// The schedule's slot for a timer of the stream at `place`.
     #[inline]
     pub(crate) fn timer_slot(&self, place: u32, timer: Timer) -> Slot {
-        self.clock(FIRST_TIMER) + place * Timer::COUNT + timer as u32
+        self.first_timer() + place * Timer::COUNT + timer as u32
     }
 
     /// The schedule's slot for what belongs to no link and no stream.
     #[inline]
     pub(crate) fn clock(&self, number: Slot) -> Slot {
-        self.network.components() as Slot + number
+        self.first_timer() + self.places * Timer::COUNT + number
+    }
+
+    /// That of the first timer of the first stream.
+    #[inline]
+    pub(crate) fn first_timer(&self) -> Slot {
+        self.network.components() as Slot
     }
 
     /// The schedule gets room for the timers of `places` streams, and of more, but not of more than `most`.
     pub(crate) fn make_room(&mut self, places: u32, most: u32) {
         if places > self.places {
-            self.places = places.next_power_of_two().min(most);
-            self.schedule.grow((FIRST_TIMER + self.places * Timer::COUNT) as usize);
+            let places = places.next_power_of_two().min(most);
+            self.schedule.insert(self.clock(0), (places - self.places) * Timer::COUNT);
+            self.places = places;
         }
     }
 
@@ -116,20 +123,18 @@ impl SimContext {
         self.splitters.get_mut(usize::from(node)).and_then(Option::as_mut)
     }
 
-    /// A stream's timer fires at `time` and not at any other. One that is not at work has none.
+    /// A timer of the stream at `place` fires at `time` and not at any other.
     #[inline]
-    pub(crate) fn set_timer(&mut self, stream: u32, timer: Timer, time: Time) {
-        if let Some(place) = self.recorder.place(stream) {
-            self.schedule.set(self.timer_slot(place, timer), time);
-        }
+    pub(crate) fn set_timer(&mut self, place: u32, timer: Timer, time: Time) {
+        let slot = self.timer_slot(place, timer);
+        self.schedule.set(slot, time);
     }
 
-    /// A stream's timer fires at `time` or earlier.
+    /// The same at `time` or earlier.
     #[inline]
-    pub(crate) fn set_timer_no_later(&mut self, stream: u32, timer: Timer, time: Time) {
-        if let Some(place) = self.recorder.place(stream) {
-            self.schedule.set_no_later(self.timer_slot(place, timer), time);
-        }
+    pub(crate) fn set_timer_no_later(&mut self, place: u32, timer: Timer, time: Time) {
+        let slot = self.timer_slot(place, timer);
+        self.schedule.set_no_later(slot, time);
     }
 
     /// Sends `packet` on from `node`; whether an interface of that host had room for it. Static routes were checked when

@@ -16,7 +16,7 @@ use crate::recorder::{Mode, Record, Recorder, Tables};
 use crate::routing::ControlPlane;
 use crate::samplers::{self, Sampler};
 use crate::schedule::{Schedule, Slot};
-use crate::sim_context::{CONTROL_PLANE, Discarded, FIRST_TIMER, SimContext, Timer};
+use crate::sim_context::{CLOCKS, CONTROL_PLANE, Discarded, SimContext, Timer};
 use crate::streams::Streams;
 
 /// A simulation of one plan.
@@ -90,7 +90,7 @@ impl Simulation {
         let streams = Streams::new(crate::build::sources(plan, controls, &network, &names)?, plan);
         let count = plan.flows.iter().map(|flow| flow.streams as usize).sum();
         let places = Streams::places(plan);
-        let clocks = (FIRST_TIMER + places * Timer::COUNT) as usize;
+        let clocks = (places * Timer::COUNT + CLOCKS) as usize;
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut sim = SimContext {
             schedule: Schedule::new(network.components(), clocks).ok_or(PlanError::TooMany {
@@ -230,10 +230,12 @@ impl Simulation {
             }
             return self.depart::<M>(slot);
         }
-        let clock = slot - components;
-        if let Some(timer) = clock.checked_sub(FIRST_TIMER) {
-            return self.wake_stream::<M>(timer / Timer::COUNT, Timer::ALL[(timer % Timer::COUNT) as usize]);
+        let timer = slot - components;
+        let place = timer / Timer::COUNT;
+        if place < self.sim.places {
+            return self.wake_stream::<M>(place, Timer::ALL[(timer % Timer::COUNT) as usize]);
         }
+        let clock = slot - self.sim.clock(0);
         match Sampler::ALL.get(clock as usize) {
             Some(sampler) => self.sample::<M>(*sampler),
             None if clock == CONTROL_PLANE => self.advance_control_plane(),
@@ -292,7 +294,7 @@ impl Simulation {
     /// A host's interface has sent packets: their connections may send more.
     fn depart<M: Mode>(&mut self, interface: DirectionId) {
         while let Some((packet, body)) = self.sim.sent_by::<M>(interface) {
-            let Some(place) = self.sim.recorder.place(packet.stream()) else { continue };
+            let place = self.sim.recorder.place(packet.stream());
             if let Some(stream) = self.streams.get_mut(place) {
                 stream.departed::<M>(&body, packet.forward(), &mut self.sim);
             }
@@ -305,8 +307,8 @@ impl Simulation {
     #[inline]
     fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId) -> bool {
         self.sim.packets += 1;
-        // Packets are no one's but of streams at work.
-        let Some(place) = self.sim.recorder.place(packet.stream()) else { return true };
+        let place = self.sim.recorder.place(packet.stream());
+        // Packets are of streams at work: others have none on their way.
         let Some(receiver) = self.streams.get_mut(place) else { return true };
         if packet.destination() != node {
             self.sim.forward::<M>(node, packet);
@@ -322,7 +324,11 @@ impl Simulation {
                 None => receiver.receive::<M>(&packet, &mut self.sim),
             }
         }
-        self.streams.note_finished(place)
+        let finished = receiver.done || receiver.finished();
+        if finished {
+            self.streams.note_finished(place);
+        }
+        finished
     }
 
     /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.

@@ -18,6 +18,8 @@ use crate::udp_stream::UdpStream;
 pub(crate) struct FlowEndpoints {
     /// Its number, counted over all flows.
     pub(crate) stream: u32,
+    /// Where its state is.
+    pub(crate) place: u32,
     /// The flow's place in the plan.
     pub(crate) flow: u32,
     /// The node that offers the load.

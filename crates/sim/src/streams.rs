@@ -7,6 +7,7 @@ use tcplab_units::Time;
 
 use crate::build::Source;
 use crate::plan::Plan;
+use crate::recorder::NOWHERE;
 use crate::samplers;
 use crate::sim_context::{NEXT_START, SimContext, Timer};
 use crate::stream::{Stream, StreamKind};
@@ -88,6 +89,7 @@ impl Streams {
         stream.done = stream.finished();
         let number = stream.endpoints.stream;
         let place = self.place(plan, sim);
+        stream.endpoints.place = place;
         match self.by_place.get_mut(place as usize) {
             Some(left) => *left = stream,
             None => self.by_place.push(stream),
@@ -128,12 +130,12 @@ impl Streams {
             self.delivered[stream.flow] += stream.bytes_received();
             stream.kind = StreamKind::Gone;
             for timer in Timer::ALL {
-                sim.set_timer(number, timer, Time::NEVER);
+                sim.set_timer(place, timer, Time::NEVER);
             }
             sim.recorder.leave(number);
             self.free.push(place);
         }
-        self.at_work.retain(|&(number, _)| sim.recorder.place(number).is_some());
+        self.at_work.retain(|&(number, _)| sim.recorder.place(number) != NOWHERE);
         // So that a look costs no more than what has happened since the last one.
         self.look_at = 2 * self.finished.len() + FINISHED.max(sim.bodies.room() / 4);
     }

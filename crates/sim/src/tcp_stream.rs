@@ -341,7 +341,7 @@ impl TcpStream {
             self.observe(end, endpoints, sim);
         }
         if let Some(connection) = &self.ends[end] {
-            sim.set_timer_no_later(endpoints.stream, timer, connection.poll_timeout());
+            sim.set_timer_no_later(endpoints.place, timer, connection.poll_timeout());
         }
         if self.closed == [true; 2] && !self.aborted {
             self.retire();

@@ -94,7 +94,7 @@ impl UdpStream {
         if !self.stopped {
             self.pacer.advance();
             self.skip_pauses();
-            sim.set_timer(endpoints.stream, Timer::Application, self.pacer.next().min(self.stop));
+            sim.set_timer(endpoints.place, Timer::Application, self.pacer.next().min(self.stop));
         }
     }
 
