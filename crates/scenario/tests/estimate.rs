@@ -49,6 +49,20 @@ fn what_has_an_amount_ends_with_it() {
 }
 
 #[test]
+fn flows_that_do_not_overlap_take_little_memory() {
+    let memory = |starts: [u32; 2]| {
+        let flow = |name: &str, start| {
+            format!("{{name: {name}, kind: tcp, bytes: 1 kB, streams: 1000, start: {start} s}}")
+        };
+        let flows = format!("[{}, {}]", flow("f", starts[0]), flow("g", starts[1]));
+        estimate("", &flows, "sample: {sockets: off, queues: off, flows: off}").memory
+    };
+    // A stream at work takes 60 kB.
+    assert_eq!(memory([0, 0]) - memory([0, 5]), 60_000 * 1000);
+    assert_eq!(memory([5, 0]), memory([0, 5]));
+}
+
+#[test]
 fn a_window_and_random_loss_limit_a_connection() {
     // The buffer is 30 kB a round trip of 20 ms: 12 Mbit/s; a tenth of it is a tenth of the link.
     let windowed = fills("[{name: f, kind: tcp, window: 3 kB}]");

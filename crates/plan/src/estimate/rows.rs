@@ -26,6 +26,8 @@ const MEMORY: u64 = 100 << 20;
 /// A stream's rows, and its sockets and histograms in the simulator.
 const STREAM_DISK: u64 = 300;
 const STREAM_MEMORY: u64 = 60_000;
+/// The rows of one that has ended.
+const ENDED_MEMORY: u64 = 1_100;
 /// pcapng: a block around the bytes kept, and the headers that are kept.
 const CAPTURED: f64 = 40.0 + 66.0;
 /// A packet is enqueued, departs and is delivered.
@@ -44,8 +46,24 @@ pub(super) fn estimate(plan: &Plan, loads: &[Load<'_>]) -> Estimate {
     }
     let streams: u64 = plan.flows.iter().map(|flow| u64::from(flow.streams)).sum();
     disk = disk.saturating_add(STREAM_DISK * streams).saturating_add(captured(plan, loads).ceil() as u64);
-    memory = memory.saturating_add(STREAM_MEMORY * streams);
+    memory = memory.saturating_add(STREAM_MEMORY * at_once(loads) + ENDED_MEMORY * streams);
     Estimate { packets: packets.ceil() as u64, rows, disk, memory }
+}
+
+/// The most streams that are at work at one time.
+fn at_once(loads: &[Load<'_>]) -> u64 {
+    let change = |load: &Load<'_>| {
+        let (start, streams) = (load.flow.start.as_secs_f64(), i64::from(load.flow.streams));
+        [(start, streams), (load.carried.end.max(start), -streams)]
+    };
+    let mut changes: Vec<(f64, i64)> = loads.iter().flat_map(change).collect();
+    // Of those at one time, starts come first.
+    changes.sort_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(&one.1)));
+    let at_work = changes.iter().scan(0, |at_work, (_, change)| {
+        *at_work += change;
+        Some(*at_work)
+    });
+    at_work.max().unwrap_or(0).max(0) as u64
 }
 
 fn rows(plan: &Plan, loads: &[Load<'_>], packets: f64) -> IndexMap<&'static str, f64> {
