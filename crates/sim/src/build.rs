@@ -28,7 +28,7 @@ use crate::tcp_stream::{Settings, TcpStream};
 use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
 
-/// What the streams of each flow are made of, by the flow's place in the plan.
+/// The sources of all streams, by the flow's place in the plan.
 pub(crate) fn sources(
     plan: &Plan,
     controls: &Registry,
@@ -150,7 +150,7 @@ fn relays(plan: &Plan, network: &Network, flow: &Flow, way: &[DirectionId]) -> R
     Ok(places)
 }
 
-/// What the streams of a flow are made of.
+/// All that the streams of a flow are made of.
 pub(crate) struct Source {
     /// Those of the flow's first stream, as if nothing were on the way.
     endpoints: FlowEndpoints,

@@ -19,7 +19,7 @@ const FINISHED: usize = 64;
 
 /// All streams.
 pub(crate) struct Streams {
-    /// What they are made of, by the flow's place in the plan.
+    /// Their sources, by the flow's place in the plan.
     sources: Vec<Source>,
     /// Flows by when they start, and of the first of these how many streams have started.
     to_start: Vec<u32>,
