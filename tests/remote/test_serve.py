@@ -109,6 +109,18 @@ def test_bulk_in_both_directions_and_what_the_path_is_like(served: Served) -> No
     assert "MTU 1500 B, 1 hop" in done.stdout, done.stdout + done.stderr
 
 
+def test_echoes_of_the_service_by_size(served: Served) -> None:
+    options = ("--sizes", "1,1024", "--iterations", "20", "--clients", "2", "--duration", "9 s", "--json")
+    done = served.client("echo", "run", served.url, *options)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [(one["size"], one["count"]) for one in said["sizes"]] == [(1, 40), (1024, 40)]
+    late = served.client("echo", "run", served.url, "--sizes", "1", "--interval", "1 s", "--duration", "1 s")
+    assert late.returncode == 4, late.stdout
+    assert "were not sent within 1 s" in late.stderr
+    assert "TCP/1/1000" in late.stdout
+
+
 def test_ping_and_doctor(served: Served) -> None:
     done = served.client("ping", served.url, "--count", "3", "--interval", "20 ms", "--json")
     assert done.returncode == 0, done.stderr

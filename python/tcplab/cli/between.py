@@ -1,4 +1,4 @@
-"""A test between this machine and another that needs no scenario: what `bulk run` and `ping` share."""
+"""A test between this machine and another that needs no scenario: of `bulk run`, `echo run`, `ping`."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | N
     """
     import tcplab
     from tcplab.cli.output import quiet
+    from tcplab.engine.remote.place import PlaceError
     from tcplab.runner import UnsupportedError
 
     scenario = {
@@ -64,6 +65,8 @@ def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | N
         except tcplab.RunFailedError as problem:
             said = str(problem).removeprefix(f"{problem.path}: ")
             raise CommandError(said, Code.FAILED) from None
+        except PlaceError as problem:
+            raise CommandError(str(problem), Code.INPUT) from None
         except UnsupportedError as problem:
             raise CommandError(str(problem), code_of(problem.problems)) from None
         yield done

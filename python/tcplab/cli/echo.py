@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from tcplab.cli.between import run_between
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, Level, level_of
 from tcplab.cli.service import addresses_of, listen, value_of_option
 
 if TYPE_CHECKING:
-    from tcplab.echo.standalone import Test
+    from tcplab.analysis.echo import Echoes, Step
+    from tcplab.echo.standalone import Asked, Test
 
 PORT = 1025
 _MAX_CLIENTS = 4096
@@ -73,7 +76,12 @@ def serve(
 @guarded
 def run(
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="A host that runs `tcplab echo serve`.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="HOST",
+            help="A host that runs `tcplab echo serve`, or a URL: tcplab://HOST:PORT, ssh://USER@HOST.",
+            show_default=False,
+        ),
     ],
     port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Port of the server.")] = PORT,
     sizes: Annotated[
@@ -122,6 +130,9 @@ def run(
         typer.Option("--cc", metavar="NAME", help="Congestion control of both ends. [default: the kernels']"),
     ] = "",
     cpus: Cpus = "",
+    duration: Annotated[
+        str, typer.Option("--duration", metavar="TIME", help="Maximum duration, where HOST is a URL.")
+    ] = "60 s",
     labels: Annotated[
         Literal["en", "pt"], typer.Option("--labels", help="Row names: English, or Portuguese as published.")
     ] = "en",
@@ -138,7 +149,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Time messages and their echoes, size by size."""
-    from tcplab.analysis.echo.table import csv_text
+    from tcplab.analysis.echo import csv_text, explain
     from tcplab.cli.output import quiet, warn
     from tcplab.cli.writing import naming
     from tcplab.echo.standalone import Asked, Test
@@ -147,7 +158,7 @@ def run(
     published = preset == "published"
     confidence = 0.98 if published and level is None else level_of(level)
     asked = Asked(
-        addresses=tuple(addresses_of(host, port)[:1]),
+        addresses=() if "://" in host else tuple(addresses_of(host, port)[:1]),
         sizes=tuple(value_of_option(sizes, "sizes", "--sizes")),
         iterations=iterations,
         clients=clients or (2 if published else 1),
@@ -160,6 +171,15 @@ def run(
         cpus=tuple(_cpus(cpus)),
         raw=str(raw) if raw else None,
     )
+    if "://" in host:
+        if output is not None or raw is not None:
+            raise CommandError(
+                "--output and --raw are for a host that runs `tcplab echo serve`",
+                Code.INPUT,
+                hint="tcplab run SCENARIO --engine remote keeps the results",
+            )
+        _run_at(host, asked, duration, confidence, labels=labels, csv=csv, json=json)
+        return
     test = Test(asked, confidence)
     interrupted = _follow(test, quiet=quiet() or (json and not sys.stderr.isatty()), labels=labels)
     if test.series:
@@ -169,7 +189,15 @@ def run(
         if output is not None:
             with naming(output):
                 _write_report(test, output)
-        _print(test, labels, json)
+        echoes = test.echoes()
+        rest = {
+            "server": test.asked.addresses[0],
+            "sockets": test.connected,
+            "asked": test.asked.to_json(),
+            "errors": test.errors,
+            "warnings": test.warnings,
+        }
+        _print(echoes, explain(echoes, test.path()), labels, test.mode(), rest, json=json)
     for text in test.warnings:
         warn(f"tcplab: warning: {text}")
     if interrupted:
@@ -177,6 +205,52 @@ def run(
     if test.errors:
         kept = "" if not test.series else "; the measurements so far are above"
         raise CommandError("\n".join(test.errors) + kept, Code.MACHINE, hint="; ".join(test.hints))
+
+
+def _run_at(
+    url: str, asked: Asked, duration: str, level: float, *, labels: str, csv: Path | None, json: bool
+) -> None:
+    """Run the test against a host that tcplab reaches by a URL."""
+    from tcplab.analysis.echo import csv_text, explain, from_tables, statistics
+    from tcplab.cli.writing import naming
+    from tcplab.present.echo import way
+    from tcplab.results.files import write_text
+
+    flow = {
+        "kind": "echo",
+        "sizes": list(asked.sizes),
+        "iterations": asked.iterations,
+        "clients": asked.clients,
+        "warmup": asked.warmup,
+        "interval": f"{asked.interval} ns",
+        "timeout": f"{asked.timeout} ns",
+        "nagle": not asked.nodelay,
+        "busy_poll": asked.busy_poll,
+        **({"cc": asked.control} if asked.control else {}),
+    }
+    with run_between(url, flow, duration, None) as result:
+        echoes = statistics(
+            from_tables(result.tables["echoes"], result.tables["echo_batches"]),
+            clients=asked.clients,
+            iterations=asked.iterations,
+            warmup=asked.warmup,
+            level=level,
+        )
+        steps = explain(echoes, way(result.plan, result.plan["flows"][0]))
+        warnings = list(result.warnings)
+    rest = {"server": url, "sockets": [], "asked": asked.to_json(), "errors": [], "warnings": warnings}
+    if csv is not None:
+        with naming(csv):
+            write_text(csv, csv_text(echoes, labels))
+    nagle = "off" if asked.nodelay else "on"
+    _print(echoes, steps, labels, f"Nagle {nagle}", rest, json=json)
+    lacking = asked.iterations * asked.clients * len(asked.sizes) - sum(one.count for one in echoes.whole)
+    if lacking:
+        raise CommandError(
+            f"{lacking} messages were not sent within {duration}",
+            Code.FAILED,
+            hint="--duration, or fewer --iterations",
+        )
 
 
 def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
@@ -204,31 +278,21 @@ def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
     return interrupted
 
 
-def _print(test: Test, labels: str, json: bool) -> None:
-    from tcplab.analysis.echo import document, explain, tables
+def _print(
+    echoes: Echoes, steps: Sequence[Step], labels: str, mode: str, rest: dict[str, Any], *, json: bool
+) -> None:
+    from tcplab.analysis.echo import document, tables
     from tcplab.cli.output import say, say_json, width
 
-    echoes = test.echoes()
-    steps = explain(echoes, test.path())
     if json:
-        say_json(
-            {
-                **document(echoes),
-                "server": test.asked.addresses[0],
-                "mode": test.mode(),
-                "sockets": test.connected,
-                "asked": test.asked.to_json(),
-                "errors": test.errors,
-                "warnings": test.warnings,
-                "findings": [{"kind": step.kind, "text": step.text} for step in steps],
-            }
-        )
+        findings = [{"kind": step.kind, "text": step.text} for step in steps]
+        say_json({**document(echoes), "mode": mode, **rest, "findings": findings})
         return
     for table in tables(echoes, labels):
         for line in table.lines(width()):
             say(line)
         say()
-    say(f"In ms; bounds of the mean at {echoes.level:.4g}, by Student's t and by batch means. {test.mode()}.")
+    say(f"In ms; bounds of the mean at {echoes.level:.4g}, by Student's t and by batch means. {mode}.")
     for step in steps:
         say(f"- {step.text}")
 

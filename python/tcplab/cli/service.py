@@ -56,8 +56,9 @@ def addresses_of(host: str | None, port: int, *, passive: bool = False) -> list[
     flags = socket.AI_PASSIVE if passive else socket.AI_ADDRCONFIG
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    except OSError as problem:
-        raise CommandError(f"{host}: no address: {problem.strerror or problem}", Code.INPUT) from None
+    except (OSError, UnicodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is not the name of a host"
+        raise CommandError(f"{host}: no address: {reason}", Code.INPUT) from None
     texts = []
     for family, _, _, _, address in found:
         if family == socket.AF_INET6 and not socket.has_ipv6:

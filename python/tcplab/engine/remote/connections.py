@@ -63,9 +63,9 @@ def own_address(host: str) -> str:
         with socket.socket(family, kind) as probe:
             probe.connect(address)
             return str(probe.getsockname()[0])
-    except OSError as problem:
+    except (OSError, UnicodeError) as problem:
         raise TestbedError(
-            f"no route to {host}: {problem.strerror or problem}", f"ip route get {host}"
+            f"no route to {host}: {getattr(problem, 'strerror', None) or problem}", f"ip route get {host}"
         ) from None
 
 
@@ -73,7 +73,7 @@ def address_of(host: str) -> str:
     """The IP address of a name; raises TestbedError."""
     try:
         return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
-    except OSError as problem:
+    except (OSError, UnicodeError) as problem:
         raise TestbedError(
-            f"{host} is not known: {problem.strerror or problem}", f"getent hosts {host}"
+            f"{host} is not known: {getattr(problem, 'strerror', None) or problem}", f"getent hosts {host}"
         ) from None

@@ -71,18 +71,20 @@ class Place:
     @classmethod
     def read(cls, url: str) -> Place:
         """Read a URL; raises PlaceError."""
-        parts = urlsplit(url)
-        if parts.scheme not in _KEYS:
-            raise PlaceError(f"{url!r} is not a host: {_FORMS}")
         try:
+            parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError as problem:
             raise PlaceError(f"{url!r}: {problem}") from None
+        if parts.scheme not in _KEYS:
+            raise PlaceError(f"{url!r} is not a host: {_FORMS}")
         if parts.scheme == "local":
             host = _this_machine(url, parts)
         # A name that ssh would take for an option is not a name.
         if not host or host.startswith("-") or (parts.username or "").startswith("-"):
             raise PlaceError(f"{url!r} names no host: {_FORMS}")
+        if parts.scheme != "ssh" and not is_name(host):
+            raise PlaceError(f"{url!r}: {host!r} is not the name of a host")
         target = _target(url, parts) if parts.scheme == "http" else None
         if (parts.path not in ("", "/") and target is None) or parts.fragment or parts.password:
             raise PlaceError(f"{url!r}: only USER@HOST:PORT and settings after ? are understood")
@@ -99,6 +101,15 @@ class Place:
         user = ["-l", self.user] if self.user else []
         port = ["-p", str(self.port)] if self.port else []
         return [*user, *port, "--", self.host]
+
+
+def is_name(host: str) -> bool:
+    """Whether a host may have this name: its labels are of 1 to 63 bytes (RFC 1035, section 2.3.4)."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def urls_of(given: Iterable[str]) -> dict[str, str]:
