@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tcplab.results import Run
@@ -65,3 +66,29 @@ def test_a_host_has_its_minimum_retransmission_timeout(
     bulk = {"name": "bulk", "kind": "tcp", "from": "a", "to": "b", "window": "16 kB"}
     done = run(network, [bulk], engine=engine, duration="1.9 s")
     assert timeouts[0] <= done.flows["rtos"][0] <= timeouts[1]
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_what_comes_after_the_end_of_the_run_does_not_count(engine: str, run: Callable[..., Run]) -> None:
+    """Each kind has something under way then; the rows of intervals have all that the flow's row has."""
+    path = {"rate": "10 Mbit/s", "rtt": "60 ms"}
+    kinds: list[dict[str, Any]] = [
+        {"kind": "tcp"},
+        {"kind": "udp", "rate": "1 Mbit/s"},
+        {"kind": "request", "request": "100 kB", "response": "20 kB"},
+        {"kind": "http", "sizes": ["300 kB"]},
+        {"kind": "echo", "sizes": [1000], "iterations": 10000},
+        # One of a flow that stops earlier is waited for.
+        {"kind": "echo", "sizes": [1000], "iterations": 10000, "stop": "1 s"},
+    ]
+    flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
+    done = run({"path": path}, flows, engine=engine, duration="2 s")
+    own = ("flow", "stream")
+    intervals = done.intervals.group_by(own).agg(within=pl.col("bytes_received").sum())
+    rows = done.flows.join(intervals, on=own, validate="1:1")
+    assert rows.height == done.flows.height
+    assert rows["within"].to_list() == rows["bytes_received"].to_list()
+    assert rows["end"].max() <= 2_000_000_000
+    echoes = done.echoes.filter(pl.col("flow") != "f2")
+    assert (echoes["time"] + echoes["rtt"]).max() <= 2_000_000_000
+    assert echoes.filter(pl.col("flow") == "f5")["time"].max() < 1_000_000_000

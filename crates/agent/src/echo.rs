@@ -147,6 +147,7 @@ pub fn run() -> u8 {
         sizes: config.sizes,
         iterations: config.iterations,
         interval: config.interval,
+        stop: u64::MAX,
         timeout: config.timeout,
         nodelay: config.nodelay,
         busy_poll: config.busy_poll,

@@ -43,10 +43,13 @@ pub(crate) fn bounded(
     if kind == "integer" {
         return Some(whole(&node.read(), minimum.unwrap_or(0), maximum.unwrap_or(LARGEST)));
     }
-    Some(read(kind, node)?.and_then(|value| match maximum {
-        Some(maximum) if value.as_u64().is_some_and(|value| value > maximum) => {
-            Err(error(format!("{} must be at most {}", node.read().shown(), shown(kind, maximum)), ""))
-        }
+    let beyond = |side: &str, bound: u64| {
+        let bound = shown(kind, bound);
+        error(format!("{} must be at {side} {bound}", node.read().shown()), &bound)
+    };
+    Some(read(kind, node)?.and_then(|value| match (value.as_u64(), minimum, maximum) {
+        (Some(given), _, Some(maximum)) if given > maximum => Err(beyond("most", maximum)),
+        (Some(given), Some(minimum), _) if given < minimum => Err(beyond("least", minimum)),
         _ => Ok(value),
     }))
 }

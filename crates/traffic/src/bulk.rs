@@ -1,7 +1,6 @@
 //! Bulk TCP: a sender that keeps its socket full, a receiver that discards in the kernel.
 
 use std::io;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -82,17 +81,8 @@ impl Task<'_> {
             // MSG_TRUNC makes TCP discard the data instead of copying it (tcp(7)).
             match socket.recv_with_flags(discard, libc::MSG_TRUNC) {
                 Ok(0) => return Ok(true),
-                Ok(got) => {
-                    let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Read under the lock, so that nothing is added to an interval the collector has reported.
-                    let now = self.context.clock.now();
-                    if now >= self.context.clock.duration {
-                        break;
-                    }
-                    counter.add(now, got as u64);
-                    drop(counter);
-                    self.totals.received.fetch_add(got as u64, Ordering::Relaxed);
-                }
+                Ok(got) if self.arrived(stream, got as u64) => {}
+                Ok(_) => break,
                 Err(error) if waited(&error) => {}
                 Err(error) => return Err(error),
             }

@@ -1,7 +1,6 @@
 //! Requests and responses on one connection a stream.
 
 use std::io;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
@@ -95,12 +94,8 @@ impl Task<'_> {
             let len = (bytes - got).min(READ as u64) as usize;
             match socket.recv_with_flags(&mut discard[..len], libc::MSG_TRUNC) {
                 Ok(0) => break,
-                Ok(more) => {
-                    got += more as u64;
-                    let now = self.context.clock.now();
-                    stream.counter.lock().unwrap_or_else(PoisonError::into_inner).add(now, more as u64);
-                    self.totals.received.fetch_add(more as u64, Ordering::Relaxed);
-                }
+                Ok(more) if self.arrived(stream, more as u64) => got += more as u64,
+                Ok(_) => break,
                 Err(error) if waited(&error) => {
                     if self.context.over() {
                         break;

@@ -237,6 +237,20 @@ impl Task<'_> {
         Ok(Some(socket))
     }
 
+    /// Counts payload that was read; false: it came when the run was over, and does not count.
+    pub fn arrived(&self, stream: &Stream, bytes: u64) -> bool {
+        let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that nothing is added to an interval the collector has reported.
+        let now = self.context.clock.now();
+        if now >= self.context.clock.duration {
+            return false;
+        }
+        counter.add(now, bytes);
+        drop(counter);
+        self.totals.received.fetch_add(bytes, Ordering::Relaxed);
+        true
+    }
+
     /// When the source stops.
     pub fn stop(&self) -> u64 {
         self.end.stop(self.context.clock.duration)
@@ -252,7 +266,7 @@ impl Task<'_> {
             Ok(_) => self.forgive(self.drain(socket), false),
             Err(_) => Ok(false),
         };
-        let ended = self.context.clock.now();
+        let ended = self.context.clock.now().min(self.context.clock.duration);
         self.context.registry.remove(ports.0, ports.1);
         // A source without a number of bytes need not drain its buffer at the run's end.
         let drained_enough = matches!(drained, Ok(true)) || self.conversation.bytes().is_none();
@@ -316,7 +330,7 @@ impl Task<'_> {
             let _ = socket.shutdown(Shutdown::Write);
         }
         let (total, last) = stream.received();
-        let ended = last.unwrap_or(over);
+        let ended = last.unwrap_or(over).min(self.context.clock.duration);
         let complete = match (&read, self.conversation.bytes()) {
             (Err(_), _) => false,
             (Ok(_), Some(bytes)) => total == bytes,

@@ -25,6 +25,8 @@ pub struct Job {
     pub iterations: u64,
     /// Minimum time from one message to the next, ns.
     pub interval: u64,
+    /// Nothing is sent from then on, ns on CLOCK_MONOTONIC.
+    pub stop: u64,
     /// How long connecting, or one round trip, may take, ns.
     pub timeout: u64,
     /// The server shall switch Nagle's algorithm off.
@@ -248,11 +250,18 @@ impl Client<'_> {
             if job.interval > 0 {
                 self.pause(due);
             }
+            let lost = |source| EchoError::Lost { client, size, iteration, source };
             let begun = clock::now();
+            if begun >= job.stop {
+                return Err(lost(Broken::Over));
+            }
             due = begun.saturating_add(job.interval);
             let done = line.send(message, begun).and_then(|()| line.receive(answer, begun));
             let ended = clock::now();
-            done.map_err(|source| EchoError::Lost { client, size, iteration, source })?;
+            done.map_err(lost)?;
+            if ended >= self.limit.end {
+                return Err(lost(Broken::Over));
+            }
             if !same_stamp(message, answer) {
                 return Err(EchoError::Wrong { client, size, iteration });
             }
@@ -262,7 +271,7 @@ impl Client<'_> {
                 record.forget();
             }
             if iteration % LOOK == LOOK - 1 && self.limit.over() {
-                return Err(EchoError::Lost { client, size, iteration, source: Broken::Over });
+                return Err(lost(Broken::Over));
             }
         }
         Ok(())
@@ -270,9 +279,9 @@ impl Client<'_> {
 
     fn pause(&self, due: u64) {
         if self.job.busy_poll {
-            clock::spin_until(due.min(self.limit.end), SPIN, self.limit.stop);
+            clock::spin_until(due.min(self.job.stop), SPIN, self.limit.stop);
         } else {
-            clock::sleep_until(due.min(self.limit.end), self.limit.stop);
+            clock::sleep_until(due.min(self.job.stop), self.limit.stop);
         }
     }
 }

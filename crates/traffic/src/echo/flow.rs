@@ -67,8 +67,8 @@ impl Echo {
         let lives: Vec<Live> = self.sockets.iter().map(|_| Live::default()).collect();
         let (sockets, addresses): (Vec<_>, Vec<_>) = self.sockets.into_iter().unzip();
         let part = Part { end, context, traffic, slots, addresses, over: AtomicBool::new(false) };
-        let stop = end.stop(context.clock.duration);
-        let limit = Limit { stop: &context.stop, end: context.clock.instant(stop) };
+        // A message that is under way when the flow stops is waited for until the run ends.
+        let limit = Limit { stop: &context.stop, end: context.clock.instant(context.clock.duration) };
         std::thread::scope(|scope| {
             let collector = std::thread::Builder::new()
                 .stack_size(crate::tcp::STACK)
@@ -123,6 +123,7 @@ impl Part<'_> {
             sizes: traffic.sizes.clone(),
             iterations: traffic.iterations,
             interval: traffic.interval.as_ns(),
+            stop: self.context.clock.instant(self.end.stop(self.context.clock.duration)),
             timeout: traffic.timeout.as_ns(),
             nodelay: !traffic.receiver.nagle,
             busy_poll: traffic.busy_poll,
@@ -286,7 +287,7 @@ impl Observer for Part<'_> {
     fn ended(&self, client: u32, socket: Option<&Socket>, outcome: Result<(), EchoError>) {
         let flow = &self.end.flow;
         let slot = &self.slots[client as usize];
-        let now = self.context.clock.now();
+        let now = self.context.clock.now().min(self.context.clock.duration);
         let summary = Summary {
             stream: u64::from(client),
             start: self.end.start(),
@@ -318,7 +319,8 @@ impl ServerObserver for Part<'_> {
 
     fn ended(&self, peer: SocketAddr, greeting: &Greeting, socket: &Socket, served: Served) {
         let Some(slot) = self.slots.get(greeting.client as usize) else { return };
-        let (flow, now) = (&self.end.flow, self.context.clock.now());
+        let clock = self.context.clock;
+        let (flow, now) = (&self.end.flow, clock.now().min(clock.duration));
         self.finish(slot);
         let received = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
         let summary = Summary {

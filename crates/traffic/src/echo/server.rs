@@ -315,6 +315,9 @@ impl Server {
                 // Nothing between the two: what is done here, the client measures.
                 line.send(message, begun).map_err(|broken| (size, iteration, broken))?;
                 begun = clock::now();
+                if begun >= limit.end {
+                    return Err((size, iteration, Broken::Over));
+                }
                 *messages += 1;
                 bytes += u64::from(size);
                 received.store(bytes, Ordering::Relaxed);

@@ -82,6 +82,7 @@ fn job(address: SocketAddr, sizes: &[u32], iterations: u64) -> Job {
         sizes: sizes.to_vec(),
         iterations,
         interval: 0,
+        stop: u64::MAX,
         timeout: 20 * SECOND,
         nodelay: true,
         busy_poll: false,
@@ -165,6 +166,30 @@ fn clients_wait_for_each_other_before_each_size() {
         let first = rounds.iter().filter(|(_, size, _)| *size == 32).map(|(.., r)| r.time).min();
         assert!(first >= last, "{first:?} {last:?}");
     });
+}
+
+#[test]
+fn nothing_is_sent_from_the_stop_on_and_nothing_counts_that_comes_after_the_end() {
+    // Nothing but a round trip that began after one of the two could break this, however slow the machine.
+    for stops in [true, false] {
+        serving(Limits::default(), |address| {
+            let last = tcplab_probe::clock::now() + 50 * MS;
+            let job = Job { stop: if stops { last } else { u64::MAX }, ..job(address, &[8], 1_000_000_000) };
+            let seen = Seen::default();
+            let sockets = vec![open(address, &SocketOptions::default(), "").unwrap()];
+            let never = AtomicBool::new(false);
+            let limit = Limit { stop: &never, end: if stops { u64::MAX } else { last } };
+            job.run(sockets, &[Live::default()], limit, &seen).unwrap();
+            let rounds = seen.rounds.lock().unwrap();
+            assert!(
+                seen.errors().iter().all(|error| error.contains("it was stopped")),
+                "{:?}",
+                seen.errors()
+            );
+            let after = |round: &Round| round.time + if stops { 0 } else { round.rtt };
+            assert!(rounds.iter().all(|(_, _, round)| after(round) < last));
+        });
+    }
 }
 
 #[test]

@@ -188,10 +188,7 @@ impl Task<'_> {
                 }
             };
             match got {
-                Ok(bytes) => {
-                    self.count(stream, bytes as u64);
-                    return Ok(Some(bytes as u64));
-                }
+                Ok(bytes) => return Ok(self.arrived(stream, bytes as u64).then_some(bytes as u64)),
                 Err(error) if waited(&error) => {
                     if self.context.over() {
                         return Ok(None);

@@ -142,8 +142,7 @@ impl Task<'_> {
                 Ok(got) => {
                     // SAFETY: the kernel has written so many bytes there.
                     unsafe { input.set_len(length + got) };
-                    self.count(stream, got as u64);
-                    return Ok(true);
+                    return Ok(self.arrived(stream, got as u64));
                 }
                 Err(error) if waited(&error) => {
                     if self.context.over() {
@@ -204,14 +203,5 @@ impl Task<'_> {
             }
         }
         Ok(true)
-    }
-
-    /// Payload has come.
-    pub(super) fn count(&self, stream: &Stream, bytes: u64) {
-        let mut counter = stream.counter.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Read under the lock, so that nothing is added to an interval the collector has reported.
-        counter.add(self.context.clock.now(), bytes);
-        drop(counter);
-        self.totals.received.fetch_add(bytes, Ordering::Relaxed);
     }
 }

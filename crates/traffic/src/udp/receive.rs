@@ -176,6 +176,9 @@ pub fn run(
                 for datagram in (0..got).filter_map(|i| batch.datagram(i)) {
                     let arrived = datagram.arrived.map(|real| real.wrapping_sub(offset));
                     let time = arrived.unwrap_or_else(clock::now).saturating_sub(context.clock.start);
+                    if time >= context.clock.duration {
+                        continue;
+                    }
                     arrivals.arrive(datagram.number, datagram.sent, time, datagram.len);
                     bytes += datagram.len;
                     dropped = datagram.dropped.unwrap_or(dropped);

@@ -26,8 +26,9 @@ pub(crate) struct Udp {
     /// Rate of UDP payload per stream.
     #[schemars(with = "kinds::Rate", extend("examples" = ["10 Mbit/s"]))]
     pub(crate) rate: u64,
-    /// Payload of a datagram; default: what fills the path's MTU (1472 B; 1452 B over IPv6).
-    #[schemars(with = "Option<kinds::PositiveSize>")]
+    /// Payload of a datagram, at least 16 B, as its number and the time it was sent take; default: what fills the path's
+    /// MTU (1472 B; 1452 B over IPv6).
+    #[schemars(with = "Option<kinds::PositiveSize>", extend("minimum" = 16))]
     pub(crate) payload: Option<u64>,
     /// Payload per stream; default: as much as the time allows.
     #[schemars(with = "Option<kinds::PositiveSize>")]
