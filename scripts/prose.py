@@ -8,7 +8,8 @@ there is one. The rules:
 - no word of `old-words.txt`;
 - no sentence that begins with "What" and is not a question: begin with the noun;
 - no "is no" before a noun: write "is not a";
-- in pages, and in the strings of Python and Rust without their tests, no sentence of more than 30 words.
+- in pages, in docstrings, in comments of YAML and TypeScript, and in the strings of Python and Rust without
+  their tests, no sentence of more than 30 words.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ def tracked() -> Iterator[Path]:
 def old_words(text: str) -> list[tuple[re.Pattern[str], str]]:
     """Each line such as `mend->fix` as a pattern, and the word to write."""
     pairs = (line.split("->", 1) for line in text.splitlines() if "->" in line)
-    return [(re.compile(rf"\b(?:{old})\b", re.IGNORECASE), new) for old, new in pairs]
+    # In names an underscore stands for a space, and ends a word.
+    return [
+        (re.compile(rf"(?<![^\W_])(?:{old.replace(' ', '[ _]')})(?![^\W_])", re.IGNORECASE), new)
+        for old, new in pairs
+    ]
 
 
 def check(name: str, text: str, words: Iterable[tuple[re.Pattern[str], str]]) -> Iterator[tuple[int, str]]:
@@ -91,7 +96,7 @@ def check(name: str, text: str, words: Iterable[tuple[re.Pattern[str], str]]) ->
             yield number, f"`{found[0]}`: write `is not a`"
         if found := _WHAT.search(line.strip() if is_page else comment(line)):
             yield number, f"`{found[0][:40]}`: begin with the noun"
-    for paragraph in paragraphs(text) if is_page else messages(name, text):
+    for paragraph in paragraphs(text) if is_page else (*messages(name, text), *comments(name, text)):
         for sentence in sentences(paragraph.text):
             if (count := len(_WORD.findall(sentence))) > MAX_WORDS:
                 yield paragraph.line, f"{count} words: {sentence}"
@@ -121,6 +126,26 @@ def messages(name: str, text: str) -> Iterator[Paragraph]:
             found = re.sub(r"\\\n\s*", "", string[1])
             if "\n" not in found and "\\n" not in found:
                 yield Paragraph(text.count("\n", 0, string.start()) + 1, found)
+
+
+def comments(name: str, text: str) -> Iterator[Paragraph]:
+    """The paragraphs of docstrings, and those of comments on lines of their own in YAML and TypeScript."""
+    if name.endswith(".py"):
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            return
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                start = getattr(node, "lineno", 1)
+                for paragraph in paragraphs(ast.get_docstring(node) or ""):
+                    yield Paragraph(start + paragraph.line, paragraph.text)
+    elif name.endswith((".yaml", ".yml", ".ts", ".tsx")):
+        mark = "#" if name.endswith((".yaml", ".yml")) else "//"
+        lines = (line.strip() for line in text.splitlines())
+        yield from paragraphs(
+            "\n".join(line[len(mark) :].strip() if line.startswith(mark) else "" for line in lines)
+        )
 
 
 def comment(line: str) -> str:

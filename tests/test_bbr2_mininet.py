@@ -40,7 +40,7 @@ def goodput(run: Run, flow: str, after: float = 2.0) -> float:
     return float(rows["bytes_received"].sum()) * 8e3 / float(rows["duration"].sum())
 
 
-def sent_again(run: Run, flow: str) -> float:
+def retransmitted(run: Run, flow: str) -> float:
     """Share of segments."""
     row = run.flows.filter(flow=flow).row(0, named=True)
     return float(row["retransmits"] / row["segments_sent"])
@@ -102,7 +102,7 @@ def test_3_loss_stops_reno_and_cubic_and_netems_does_not(simulated: Runs) -> Non
 def test_5_bbr1_overflows_a_tiny_buffer_and_bbr2_seldom_does(simulated: Runs) -> None:
     for name in ("5", "5b"):
         run = simulated(name)
-        assert sent_again(run, "bbr1") > 0.02
-        assert sent_again(run, "bbr2") < 0.01
+        assert retransmitted(run, "bbr1") > 0.02
+        assert retransmitted(run, "bbr2") < 0.01
         assert goodput(run, "bbr2", after=5) > 80
         assert goodput(run, "reno", after=5) < 30

@@ -70,7 +70,7 @@ def test_classic_ecn_halves_by_marks_instead_of_losses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ecn", "marked"), [("on", True), ("accecn", True), ("off", False)])
-def test_the_sender_s_socket_counts_the_marks_that_it_was_told_of(
+def test_the_sender_s_socket_counts_the_marks_that_it_was_notified_of(
     ecn: str, marked: bool, tmp_path: Path
 ) -> None:
     text = f"""

@@ -70,9 +70,21 @@ def test_a_long_sentence_of_a_message_is_found_with_its_line(name: str, text: st
     assert messages(name, text.replace("{LONG}", " word. Word" * 29)) == []
 
 
-def test_docstrings_and_texts_of_several_lines_are_no_messages() -> None:
-    long = "word " * 40
-    assert messages("a.py", f'"""{long}"""\nTEXT = """\n{long}\n"""\n') == []
+def test_texts_of_several_lines_are_no_messages() -> None:
+    assert messages("a.py", f'TEXT = """\n{"word " * 40}\n"""\n') == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", 'def f():\n    """Word.\n\n    {}\n    """\n'),
+        ("a.yaml", "a: 1\n# {}\n# word.\n"),
+        ("a.ts", "x;\n  // {}\n  // word.\n"),
+    ],
+)
+def test_a_long_sentence_of_a_docstring_or_comment_is_found(name: str, text: str) -> None:
+    assert len(messages(name, text.format("word " * 30 + "end"))) == 1
+    assert messages(name, text.format("Word. " * 30 + "End")) == []
 
 
 def test_sentences_items_cells_and_code_count_by_themselves() -> None:

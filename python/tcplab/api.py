@@ -114,9 +114,9 @@ def run(
     times at most, and the best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even
     what this machine seems to have too little memory or disk for.
 
-    Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it,
-    ResultsError when results cannot be written, RunFailedError when the run failed, and KeyboardInterrupt
-    when it was interrupted; `tcplab.load` then gives what was recorded.
+    Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it, and
+    ResultsError when results cannot be written. A run that failed raises RunFailedError, one that was
+    interrupted KeyboardInterrupt; `tcplab.load` then gives what was recorded.
     """
     from tcplab import engine as engines
     from tcplab import runner

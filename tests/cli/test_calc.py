@@ -38,7 +38,7 @@ def test_sizes_are_iperf3_s(tcplab: Command, size: str, bytes_: int) -> None:
     ("option", "value"),
     [("--rate", "fast"), ("--rtt", "50"), ("--loss", "1.5"), ("--window", "64X"), ("--rtt", "0ms")],
 )
-def test_what_is_not_understood_is_told_with_an_example(tcplab: Command, option: str, value: str) -> None:
+def test_what_is_not_understood_is_reported_with_an_example(tcplab: Command, option: str, value: str) -> None:
     given = {"--rate": "1G", "--rtt": "50ms", option: value}
     ended = tcplab("calc", *[word for pair in given.items() for word in pair])
     assert ended.returncode == 2

@@ -45,7 +45,7 @@ def server(start: Start) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_a_server_that_is_told_to_end_has_done_its_work(
+def test_a_server_that_is_asked_to_end_has_done_its_work(
     ending: signal.Signals, server: tuple[subprocess.Popen[str], str]
 ) -> None:
     process, _ = server
@@ -124,12 +124,12 @@ def test_what_the_server_does_not_allow_is_said_by_both(
     process, port = server
     said = tcplab("echo", "run", "127.0.0.1", "--port", port, "--sizes", "1,100000", "--clients", 1)
     assert said.returncode == 3
-    assert "refused: messages of 100000 bytes are too long: at most 70000 here" in said.stderr
+    assert "rejected the test: messages of 100000 bytes are too long: at most 70000 here" in said.stderr
     assert process.stdout is not None
     assert "rejected: messages of 100000 bytes" in process.stdout.readline()
 
 
-def test_a_missing_server_and_wrong_options_are_told_apart(tcplab: Call) -> None:
+def test_a_missing_server_and_wrong_options_are_distinguished(tcplab: Call) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -102,7 +102,7 @@ def test_a_result_directory_stands_for_its_captures(made: Path, tcplab: Command)
     assert "captured near the receiver of the data (flow 1)" in ended.stdout
 
 
-def test_one_flow_is_told_in_both_directions(capture: Path, tcplab: Command) -> None:
+def test_one_flow_is_reported_in_both_directions(capture: Path, tcplab: Command) -> None:
     ended = tcplab("pcap", capture, "--flow", 1)
     assert "handshake   RTT 40.1 ms" in ended.stdout
     assert "MSS announced" in ended.stdout

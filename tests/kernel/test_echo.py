@@ -30,13 +30,13 @@ def test_every_round_trip_of_every_client_has_a_row(run: Callable[..., Run]) -> 
     )
     assert sorted(counted.rows()) == [(client, size, 40, 40) for client in range(3) for size in (1, 3000)]
     assert done.flows["complete"].all()
-    # There and back.
+    # Both ways.
     assert set(done.flows["bytes_received"]) == {2 * 40 * 3001}
     assert done.intervals["bytes_received"].sum() == 3 * 2 * 40 * 3001
     assert done.status == "done"
 
 
-def test_more_than_a_million_are_told_as_histograms(run: Callable[..., Run]) -> None:
+def test_more_than_a_million_are_reported_as_histograms(run: Callable[..., Run]) -> None:
     flow = echo(sizes=[1], iterations=1_100_000, busy_poll="on", duration="2 s")
     done = run(CABLE, [flow], duration="3 s")
     counts = done.echoes.group_by(pl.col("iteration").is_null().alias("many")).agg(pl.col("count").sum())
@@ -88,7 +88,7 @@ def test_an_echo_takes_what_the_simulator_says_and_what_the_machine_needs_beside
 
 def test_nagles_waits_for_delayed_acks_are_named(run: Callable[..., Run]) -> None:
     # Less than two segments fit the windows, so that what is left of a message is small and waits for the ACK
-    # of what was small before it, there and back.
+    # of what was small before it, both ways.
     flow = {"name": "e", "kind": "echo", "sizes": [100, 5000], "iterations": 20, "window": "3 kB"}
 
     def said(nagle: str) -> str:

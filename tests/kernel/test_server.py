@@ -20,7 +20,7 @@ duration: 600 s
 """
 
 
-def test_a_run_is_told_of_live_and_keeps_what_it_has_when_it_is_stopped(tmp_path: Path) -> None:
+def test_a_run_is_reported_live_and_keeps_what_it_has_when_it_is_stopped(tmp_path: Path) -> None:
     app = create(Folder(tmp_path.resolve()), Gate("token", 8020, frozenset({"127.0.0.1"})))
     with TestClient(app, base_url="http://127.0.0.1:8020") as client:
         assert client.post("/api/login", json={"token": "token"}).status_code == 200

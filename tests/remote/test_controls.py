@@ -55,7 +55,7 @@ def test_controls_are_loaded_at_the_hosts_that_send_and_gone_with_the_run(hosts:
     wait_for(lambda: set(AVAILABLE.read_text().split()) <= set(before), patience=8)
 
 
-def test_a_user_without_the_right_to_load_is_told_so(hosts: Hosts) -> None:
+def test_a_user_without_the_right_to_load_is_reported_so(hosts: Hosts) -> None:
     code, said = Run(
         hosts,
         SCENARIO.replace("./mine.c", "reno"),

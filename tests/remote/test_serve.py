@@ -203,7 +203,7 @@ def test_garbage_silence_and_10_000_connections_leave_it_serving(served: Served)
     assert sum(event["count"] for event in served.events("turned_away")) > 0
 
 
-def test_more_clients_than_places_are_told_so(served: Served) -> None:
+def test_more_clients_than_places_are_reported_so(served: Served) -> None:
     served.stop()
     served.start("--max-clients", "1")
     held = subprocess.Popen(

@@ -81,7 +81,7 @@ def test_a_path_drawn_on_means_what_it_meant(page: Page, served: Served) -> None
     assert after["flows"] == before["flows"]
 
 
-def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Served) -> None:
+def test_a_mistake_is_reported_at_its_line_and_on_the_drawing(page: Page, served: Served) -> None:
     opened(page, served)
     expect(chart(page, "Goodput")).to_be_visible()
     write(page, SCENARIO.replace("10 Mbit/s", "10 Mbits"))
@@ -98,7 +98,9 @@ def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Se
     expect(page.locator(".status")).to_contain_text("Simulated 3 s")
 
 
-def test_what_the_engine_cannot_do_is_told_at_its_line_and_on_the_drawing(page: Page, served: Served) -> None:
+def test_what_the_engine_cannot_do_is_reported_at_its_line_and_on_the_drawing(
+    page: Page, served: Served
+) -> None:
     opened(page, served)
     write(page, SCENARIO.replace("kind: tcp", "kind: tcp, generator: iperf3"))
     problem = page.get_by_label("Errors and warnings").get_by_role("button")

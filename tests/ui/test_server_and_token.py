@@ -102,7 +102,9 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Ser
     assert "5 Mbit/s" in (served.root / "small.yaml").read_text()
 
 
-def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Served, browser: Browser) -> None:
+def test_two_pages_see_each_others_changes_or_are_notified(
+    page: Page, served: Served, browser: Browser
+) -> None:
     opened(page, served)
     other = visited(browser)
     other.goto(served.key)

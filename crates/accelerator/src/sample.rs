@@ -38,8 +38,8 @@ impl Silence {
         // No acknowledgement has a time yet.
         let connecting = info.state == TCP_SYN_SENT;
         let asked = info.unacked > 0 || info.probes > 0;
-        let heard = now.checked_sub(Duration::from_millis(u64::from(info.last_ack_recv)));
-        self.0 = (asked && !connecting).then(|| self.0.unwrap_or(now).max(heard.unwrap_or(now)));
+        let last_ack = now.checked_sub(Duration::from_millis(u64::from(info.last_ack_recv)));
+        self.0 = (asked && !connecting).then(|| self.0.unwrap_or(now).max(last_ack.unwrap_or(now)));
         self.0.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 }

@@ -90,7 +90,7 @@ fn serve(line: &str, links: &Links) {
         (Command::Configure(_), Some(_)) => {
             refuse("the links are made already", "start another emulator for other links");
         }
-        (Command::Configure(setup), None) => match Emulator::new(*setup, tell) {
+        (Command::Configure(setup), None) => match Emulator::new(*setup, notify) {
             Ok(emulator) => {
                 *links = Some(emulator);
                 output::ok(request.id, json!({}));
@@ -121,7 +121,7 @@ fn serve(line: &str, links: &Links) {
     }
 }
 
-fn tell(news: News) {
+fn notify(news: News) {
     match news {
         News::Progress(progress) => output::emit(&with("progress", &progress)),
         News::Done(facts) => output::emit(&json!({"event": "done", "facts": facts})),

@@ -157,7 +157,7 @@ fn two_loaders_at_once_do_not_disturb_each_other_and_a_killed_one_leaves_nothing
 }
 
 #[test]
-fn what_cannot_be_loaded_is_refused_with_its_mending() {
+fn what_cannot_be_loaded_is_rejected_with_a_hint() {
     let _alone = alone();
     let Some(mut loader) = loader() else { return };
     for (name, params, word) in [

@@ -18,7 +18,7 @@ fn assert_refused(answer: &Value, word: &str) {
 }
 
 #[test]
-fn mistakes_are_named_with_their_mending() {
+fn mistakes_are_named_with_their_hint() {
     skip_if_unable!();
     let mut lab = Lab::new("mistakes");
     let server = |flow: Value| json!({"do": "flow", "role": "server", "address": lab::B, "flow": flow});

@@ -107,19 +107,19 @@ impl Waiter {
         if sleep == 0 {
             return;
         }
-        let awake = crate::clock::now();
+        let woken = crate::clock::now();
         // Where there was input already it has not slept.
-        if awake > now + GLANCE {
-            self.slept = awake;
+        if woken > now + GLANCE {
+            self.slept = woken;
         }
         if self.ready == 0 {
-            self.late.record(awake.saturating_sub(until));
+            self.late.record(woken.saturating_sub(until));
         }
     }
 
     /// The time of the last wake-up.
     #[inline]
-    pub(crate) fn awake_since(&self) -> u64 {
+    pub(crate) fn woken_at(&self) -> u64 {
         self.slept
     }
 

@@ -62,11 +62,11 @@ pub struct Emulator {
 
 impl Emulator {
     /// Makes the interfaces, which are down still, and begins to serve them: until a run starts, packets pass at
-    /// once. `tell` is called in a thread of its own for all there is to tell.
+    /// once. `notify` is called in a thread of its own for all there is to report.
     ///
     /// # Errors
     /// When the setup makes no sense, or the machine does not allow it.
-    pub fn new(setup: Setup, tell: impl FnMut(News) + Send + 'static) -> Result<Emulator, SetupError> {
+    pub fn new(setup: Setup, notify: impl FnMut(News) + Send + 'static) -> Result<Emulator, SetupError> {
         check(&setup)?;
         let wake = Wake::new().map_err(SetupError::Wait)?;
         let names = setup.links.iter().map(|link| link.name.clone()).collect();
@@ -77,7 +77,7 @@ impl Emulator {
         let start = |name: &str, body: Box<dyn FnOnce() + Send>| {
             thread::Builder::new().name(name.into()).spawn(body).map_err(SetupError::Thread)
         };
-        let writer = start("writer", Box::new(move || writer::serve(dir, &to_write, tell)))?;
+        let writer = start("writer", Box::new(move || writer::serve(dir, &to_write, notify)))?;
         let links = start("links", Box::new(move || event_loop.serve()))?;
         Ok(Emulator { orders: Some(orders), wake, links: names, threads: vec![links, writer] })
     }

@@ -149,7 +149,7 @@ impl EventLoop {
             let wake = wake.min(self.media.next_event().as_ns().saturating_add(self.zero));
             // Also an urgent thread with work to do rests, as a node's thread may wait for the same CPU.
             let may_rest = priority.is_urgent() || input == 0;
-            if may_rest && now > self.waiter.awake_since() + MAX_SPIN {
+            if may_rest && now > self.waiter.woken_at() + MAX_SPIN {
                 self.waiter.rest();
                 self.waiter.wait(now, now);
             } else {

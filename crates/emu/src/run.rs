@@ -21,7 +21,7 @@ use crate::streams::Streams;
 use crate::writer::WriterCommand;
 
 /// How often records are written and progress is reported.
-const TELLING: Span = Span::from_secs(1);
+const REPORT_INTERVAL: Span = Span::from_secs(1);
 /// Rows of packets, and bytes of captures, that are written before that.
 const ROWS: usize = 1 << 16;
 const CAPTURED: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     start: Start,
     begun: bool,
     next_sample: Time,
-    next_telling: Time,
+    next_report: Time,
     changes: Vec<Planned>,
     changes_done: usize,
     /// By direction, at present.
@@ -63,7 +63,7 @@ impl EventLoop {
             start,
             begun: false,
             next_sample: if timed && sample.is_some() { Time::ZERO } else { Time::NEVER },
-            next_telling: if timed { Time::ZERO + TELLING } else { Time::NEVER },
+            next_report: if timed { Time::ZERO + REPORT_INTERVAL } else { Time::NEVER },
             changes,
             changes_done: 0,
             delays,
@@ -127,12 +127,12 @@ impl EventLoop {
             self.finish(run, end);
             return u64::MAX;
         }
-        if now >= run.next_telling {
-            self.tell(now);
-            run.next_telling = now + TELLING;
+        if now >= run.next_report {
+            self.notify(now);
+            run.next_report = now + REPORT_INTERVAL;
         }
         let next_change = run.changes.get(run.changes_done).map_or(Time::NEVER, |change| change.at);
-        let next = run.next_sample.min(run.next_telling).min(next_change).min(end);
+        let next = run.next_sample.min(run.next_report).min(next_change).min(end);
         self.run = Some(run);
         next.as_ns().saturating_add(self.zero)
     }
@@ -286,7 +286,7 @@ impl EventLoop {
         }
     }
 
-    fn tell(&mut self, now: Time) {
+    fn notify(&mut self, now: Time) {
         self.recording.settle_losses(Time::from_ns(now.as_ns().saturating_sub(HOLD)), Time::NEVER);
         self.hand_over();
         let mut lateness = Lateness::new();

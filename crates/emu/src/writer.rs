@@ -62,22 +62,22 @@ struct Files {
 }
 
 /// Writes into `dir` until the event loop has ended.
-pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut tell: impl FnMut(News)) {
+pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut notify: impl FnMut(News)) {
     let mut files = Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
     let mut writable = true;
     for work in work {
         let result = match work {
             WriterCommand::Progress(progress) => {
-                tell(News::Progress(progress));
+                notify(News::Progress(progress));
                 Ok(())
             }
             WriterCommand::Done(mut facts) => {
                 let result = if writable { files.finish() } else { files.abandon() };
                 facts.rows = std::mem::take(&mut files.rows);
                 if let Err(error) = result {
-                    tell(failed(&error));
+                    notify(failed(&error));
                 }
-                tell(News::Done(facts));
+                notify(News::Done(facts));
                 writable = true;
                 Ok(())
             }
@@ -87,7 +87,7 @@ pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut te
             WriterCommand::Captured(file, bytes) => files.capture(file, &bytes),
         };
         if let Err(error) = result {
-            tell(failed(&error));
+            notify(failed(&error));
             writable = false;
         }
     }

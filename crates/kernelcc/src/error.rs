@@ -39,7 +39,7 @@ pub enum KernelccError {
     #[error("this process may not load controls: it lacks {0}")]
     NotPermitted(&'static str),
     /// The verifier found fault with it.
-    #[error("the kernel's verifier refuses {name}: {refusal}")]
+    #[error("the kernel's verifier rejects {name}: {refusal}")]
     Refused {
         /// The control.
         name: String,

@@ -144,8 +144,8 @@ mod tests {
         format!("tl_g{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn offered(name: &str) -> bool {
-        taken().iter().any(|offered| offered == name)
+    fn is_registered(name: &str) -> bool {
+        taken().iter().any(|listed| listed == name)
     }
 
     fn wait_for(what: &str, condition: impl Fn() -> bool) {
@@ -193,7 +193,7 @@ mod tests {
             let said = BufReader::new(process.stdout.as_mut().unwrap());
             let line = said.lines().map_while(Result::ok).find(|line| line.contains("guardian: ")).unwrap();
             let (_, guardian) = line.rsplit_once(' ').unwrap();
-            assert!(offered(&name));
+            assert!(is_registered(&name));
             Owner { process, name, guardian: guardian.parse().unwrap() }
         }
 
@@ -250,7 +250,7 @@ mod tests {
             let (mut client, mut server) = connection(&name);
             carry(&mut client, &mut server);
             drop(loaded);
-            assert!(!offered(&name));
+            assert!(!is_registered(&name));
             assert!(status(guardian).is_empty(), "its guardian is still there, or waits to be reaped");
             carry(&mut client, &mut server);
         }
@@ -261,7 +261,7 @@ mod tests {
         skip_if_unable!();
         let mut owner = Owner::start();
         owner.kill();
-        wait_for("the control is gone", || !offered(&owner.name));
+        wait_for("the control is gone", || !is_registered(&owner.name));
         wait_for("the guardian has ended", || ended(owner.guardian));
     }
 
@@ -283,7 +283,7 @@ mod tests {
             kill(guardian, signal);
         }
         std::thread::sleep(Duration::from_millis(50));
-        assert!(!ended(guardian) && offered(loaded.registered()));
+        assert!(!ended(guardian) && is_registered(loaded.registered()));
     }
 
     #[test]
@@ -294,9 +294,9 @@ mod tests {
         kill(guardian, libc::SIGKILL);
         wait_for("the guardian is dead", || ended(guardian));
         assert!(ownership::take_away_abandoned().is_empty(), "its owner lives");
-        assert!(offered(&name));
+        assert!(is_registered(&name));
         drop(loaded);
-        assert!(!offered(&name));
+        assert!(!is_registered(&name));
     }
 
     #[test]
@@ -309,11 +309,11 @@ mod tests {
         kill(killed.guardian, libc::SIGKILL);
         wait_for("the guardian is dead", || ended(killed.guardian));
         killed.kill();
-        assert!(offered(&killed.name), "there is nothing to sweep");
+        assert!(is_registered(&killed.name), "there is nothing to sweep");
         assert_eq!(ownership::take_away_abandoned(), [killed.name.as_str()]);
-        assert!(!offered(&killed.name));
+        assert!(!is_registered(&killed.name));
         for name in [mine.registered(), &held.name, linked.registered()] {
-            assert!(offered(name), "{name} was somebody's");
+            assert!(is_registered(name), "{name} was somebody's");
         }
         assert!(ownership::take_away_abandoned().is_empty());
     }

@@ -18,9 +18,9 @@ macro_rules! skip_if_unable {
     };
 }
 
-fn offered(name: &str) -> bool {
+fn is_registered(name: &str) -> bool {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
-    text.split_whitespace().any(|offered| offered == name)
+    text.split_whitespace().any(|listed| listed == name)
 }
 
 #[test]
@@ -31,9 +31,9 @@ fn every_control_loads_and_goes_with_its_owner() {
     for name in names() {
         let loaded = Loaded::load(name, []).unwrap_or_else(|error| panic!("{name}: {error}"));
         let registered = loaded.registered().to_owned();
-        assert!(registered.starts_with("tl_") && offered(&registered), "{registered}");
+        assert!(registered.starts_with("tl_") && is_registered(&registered), "{registered}");
         drop(loaded);
-        assert!(!offered(&registered), "{registered} is still offered");
+        assert!(!is_registered(&registered), "{registered} is still registered");
     }
 }
 
@@ -43,7 +43,7 @@ fn one_control_can_be_loaded_several_times() {
     let loaded = [0.5, 0.6, 0.7].map(|beta| Loaded::load("tl_cubic", [("beta", beta)]).unwrap());
     let [first, second, third] = loaded.each_ref().map(Loaded::registered);
     assert!(first != second && second != third && first != third, "{first} {second} {third}");
-    assert!([first, second, third].into_iter().all(offered));
+    assert!([first, second, third].into_iter().all(is_registered));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn who_is_slower_to_register_takes_the_next_name() {
     let loaded: Vec<Loaded> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     let names: HashSet<&str> = loaded.iter().map(Loaded::registered).collect();
     assert_eq!(names.len(), loaded.len(), "{names:?}");
-    assert!(names.into_iter().all(offered));
+    assert!(names.into_iter().all(is_registered));
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn chosen_packets_skip_the_delay() {
 }
 
 #[test]
-fn chosen_packets_skip_as_much_of_the_delay_as_they_are_told() {
+fn chosen_packets_skip_as_much_of_the_delay_as_they_are_set() {
     let reorder = Some(Reorder { chance: chance(1_000_000, 0), by: Some(Span::from_ms(4)) });
     let config = Direction { delay: Span::from_ms(10), reorder, ..nothing() };
     let deliveries = offer(&mut Link::new(&config, 1), 1, 100, MILLISECOND, &mut ());

@@ -207,7 +207,7 @@ fn lossy(percent: u32, retries: u32, frames: u32) -> Air {
 }
 
 #[test]
-fn a_lost_frame_is_sent_again_up_to_the_retries() {
+fn a_lost_frame_is_retransmitted_up_to_the_retries() {
     for frames in [1, 64] {
         let mut air = lossy(50, 2, frames);
         air.run(Time::ZERO + Span::from_secs(1000));

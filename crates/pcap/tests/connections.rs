@@ -182,7 +182,7 @@ fn what_fills_a_gap_within_a_round_trip_was_overtaken() {
 }
 
 #[test]
-fn what_fills_a_gap_after_a_round_trip_was_sent_again() {
+fn what_fills_a_gap_after_a_round_trip_was_retransmitted() {
     let sends = after_handshake(&[data(20, 1), data(31, 0)]);
     assert!(matches!(kinds(&sends)[4], Kind::Retransmission(_)), "{:?}", kinds(&sends));
 }
@@ -287,7 +287,7 @@ fn the_same_ports_again_are_another_connection() {
 }
 
 #[test]
-fn a_reset_a_half_close_and_an_open_end_are_told_apart() {
+fn a_reset_a_half_close_and_an_open_end_are_distinguished() {
     let end = |rest: &[Send<'static>]| flow(&after_handshake(rest)).end;
     assert_eq!(end(&[server(20, RST | ACK, 1, 1, 0)]), End::Reset);
     assert_eq!(end(&[client(20, FIN | ACK, 1, 1, 0), server(30, ACK, 1, 2, 0)]), End::HalfClosed);

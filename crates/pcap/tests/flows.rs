@@ -146,7 +146,7 @@ fn any_send() -> impl Strategy<Value = (Send<'static>, u64)> {
 proptest! {
     /// A flow that is kept as its packets is reported like one that is analyzed from its first packet on.
     #[test]
-    fn flows_of_few_packets_are_told_as_if_analyzed(sends in proptest::collection::vec(any_send(), 1..40)) {
+    fn flows_of_few_packets_are_reported_as_if_analyzed(sends in proptest::collection::vec(any_send(), 1..40)) {
         let mut at = 0;
         let sends: Vec<_> = sends
             .into_iter()

@@ -214,7 +214,7 @@ fn a_cut_gzip_file_gives_what_came_before_and_says_so() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused_with_words() {
+fn what_is_no_capture_is_rejected_with_a_message() {
     let refused = |bytes: &[u8]| Reader::from_bytes(bytes.to_vec()).expect_err("no capture").to_string();
     assert_eq!(refused(b"GET / HTTP"), "not a pcap or pcapng file (magic 47 45 54 20)");
     assert_eq!(refused(&[]), "it has 0 bytes, too few for a capture's header");
@@ -367,7 +367,7 @@ fn what_could_not_be_read_is_counted_by_reason() {
 }
 
 #[test]
-fn a_packet_too_big_for_a_link_is_told_of_its_flow() {
+fn a_packet_too_big_for_a_link_is_reported_with_its_flow() {
     let mut buffer = FrameBuffer::new(Keep::Full);
     let quoted = frame(&mut buffer, &client(0, ACK, 1, 1, 1460)).bytes[14..42].to_vec();
     let mut icmp = ipv4(0)[..20].to_vec();

@@ -75,7 +75,7 @@ fn delays_and_losses_are_found_under_offset_and_skew() {
 }
 
 #[test]
-fn the_ends_are_told_apart_whichever_comes_first() {
+fn the_ends_are_distinguished_whichever_comes_first() {
     let [first, second] = both_ends();
     let pairing = paired(&[&second, &first], Clocks::Different);
     let flow = &pairing.flows[0];
@@ -133,7 +133,7 @@ fn handshake_there() -> Vec<Send<'static>> {
 }
 
 #[test]
-fn what_came_of_a_packet_that_was_cut_is_matched_by_its_numbers() {
+fn a_packet_that_was_cut_is_matched_by_its_numbers() {
     let first = super_packets();
     let mut second = handshake_there();
     let part = |at: u64, from: usize, seq: u32, len: u32| Send { at: at * MS, seq, len, ..first[from] };
@@ -174,7 +174,7 @@ fn what_was_merged_on_its_way_is_matched_with_all_it_was_made_of() {
 }
 
 #[test]
-fn a_cut_packet_sent_again_though_it_had_come_is_needless_by_the_segment() {
+fn a_cut_packet_retransmitted_though_it_had_come_is_needless_by_the_segment() {
     let mut first = super_packets();
     first[4] = Send { seq: 1, len: 4000, ..first[4] };
     let mut second = handshake_there();

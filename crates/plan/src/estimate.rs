@@ -1,6 +1,6 @@
 //! Estimate of a run from its plan alone: packets, rows, disk and memory, to within a factor of about two.
 //!
-//! Traffic is a fluid: between any two moments at which something starts, stops or changes, flows share the links
+//! Traffic is a fluid. Between any two moments at which something starts, stops or changes, flows share the links
 //! max-min fairly, below what their windows (RFC 7323) and random loss allow. The load of each kind of traffic,
 //! and its packets, are in its file (`flow`). Numbers here that are not in a plan were measured
 //! with the shipped scenarios; `tests/test_estimate.py` compares the estimates with real runs.

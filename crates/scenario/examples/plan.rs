@@ -1,4 +1,4 @@
-//! Plans of the scenarios on standard input: one JSON object a line with `text`, `name`, `base` and `sets`; out comes
+//! Plans of the scenarios on standard input. One JSON object a line with `text`, `name`, `base` and `sets`. Out comes
 //! one a line with the `plan`, its `warnings` and its `second` repetition, or the `mistakes` as they are printed.
 
 #[path = "../tests/common/mod.rs"]

@@ -7,8 +7,8 @@
 //! A network can name another prefix (`subnets`). Where that has no room for a /24 each, a subnet is the smallest power of
 //! two that holds its interfaces.
 //!
-//! The IPv6 subnet of 10.X.Y.0 is the /64 of fd00::/48 (unique local addresses, RFC 4193) with the number 256 X + Y,
-//! and the interface has the same number in it: 10.0.1.2/24 is fd00:0:0:1::2/64. A link whose MTU is below IPv6's
+//! The IPv6 subnet of 10.X.Y.0 is the /64 of fd00::/48 (unique local addresses, RFC 4193) with the number 256 X + Y.
+//! The interface has the same number in it: 10.0.1.2/24 is fd00:0:0:1::2/64. A link whose MTU is below IPv6's
 //! minimum has none. In another prefix the IPv6 subnets are numbered in their order.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -82,7 +82,7 @@ impl Pool {
     }
 
     /// Where subnets of these numbers of interfaces begin, counted from the prefix's first address, and how many addresses
-    /// each has, which are `minimum` or more; none if there is no room.
+    /// each has, which are `minimum` or more. None if there is no room.
     fn blocks(self, interfaces: &[usize], minimum: u32) -> Option<Vec<(u32, u32)>> {
         let room = 1_u64 << (32 - self.length);
         let mut next: u32 = 0;

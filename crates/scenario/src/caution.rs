@@ -106,7 +106,7 @@ fn significant(value: f64, digits: usize) -> String {
     }
 }
 
-fn losses(direction: &Direction, mut tell: impl FnMut(String)) {
+fn losses(direction: &Direction, mut warn: impl FnMut(String)) {
     let first = direction.loss.iter().map(|loss| (0, loss));
     let later =
         direction.changes.iter().filter_map(|change| Some((change.at.as_ns(), change.loss.as_ref()?)));
@@ -122,7 +122,7 @@ fn losses(direction: &Direction, mut tell: impl FnMut(String)) {
         } else {
             "fewer than 1 in 10^6 packets".to_owned()
         };
-        tell(format!(
+        warn(format!(
             "netem's model with {} % loss and {} % correlation loses {shown}{}; `model: random` keeps the rate asked for",
             significant(100.0 * rate, 6),
             significant(100.0 * correlation, 6),
@@ -131,7 +131,7 @@ fn losses(direction: &Direction, mut tell: impl FnMut(String)) {
     }
 }
 
-fn jitter(direction: &Direction, mut tell: impl FnMut(String)) {
+fn jitter(direction: &Direction, mut warn: impl FnMut(String)) {
     let (mut delay, mut jitter) = (direction.delay, direction.jitter);
     let mut look = |when: u64, delay: Span, jitter: Option<tcplab_plan::Jitter>| {
         let Some(jitter) = jitter else { return };
@@ -142,7 +142,7 @@ fn jitter(direction: &Direction, mut tell: impl FnMut(String)) {
             Distribution::Pareto => (0, "pareto"),
         };
         if jitter.amount * reach > delay {
-            tell(format!(
+            warn(format!(
                 "{law} jitter of {} is more than the delay of {} has room for{}. No delay is below zero, so the \
                  mean is higher than asked",
                 span(jitter.amount),
@@ -269,7 +269,7 @@ impl<'p> Ways<'p> {
         }
     }
 
-    /// The lowest rate on the way times the propagation there and back, in bytes; none where unlimited.
+    /// The lowest rate on the way times the round-trip propagation, in bytes; none where unlimited.
     fn bdp(&self, source: &str, destination: &str) -> Option<u64> {
         let (there, back) = (self.way(source, destination)?, self.way(destination, source)?);
         let rate = there.iter().filter_map(|direction| rate(direction)).min()?;

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_files_and_tabs_and_anchors_are_told() {
+    fn empty_files_and_tabs_and_anchors_are_reported() {
         assert!(mistakes("# nothing\n").contains("the file is empty"));
         assert!(mistakes("a:\n\tb: 1\n").contains(":2:1: a tab cannot indent in YAML; use spaces"));
         assert!(mistakes("a: *b\n").contains("the anchor `b` is not defined above"));

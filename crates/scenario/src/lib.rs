@@ -1,4 +1,4 @@
-//! The scenario language: a YAML text read with positions, checked, and expanded to a plan; every mistake names file,
+//! The scenario language: a YAML text read with positions, checked, and expanded to a plan. Every mistake names file,
 //! line, column and the nearest valid spelling, and all of them come together.
 //!
 //! The types in `language` say what may be written in scenarios and studies, and those of `tcplab_plan` what a queue may be. Their JSON Schema

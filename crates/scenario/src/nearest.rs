@@ -1,7 +1,6 @@
 //! The word that was probably meant: the closest of those known, if it is close enough.
 
-/// How alike two words are, 0 to 1: twice the characters in common over the sum of both lengths, where those in
-/// common are found as by Ratcliff and Obershelp (the longest common run, then the same to its left and right).
+/// How alike two words are, 0 to 1: twice the characters in common over the sum of both lengths. Those in common are found as by Ratcliff and Obershelp (the longest common run, then the same to its left and right).
 pub fn likeness(one: &str, other: &str) -> f64 {
     let (a, b): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if a.is_empty() && b.is_empty() {

@@ -1,7 +1,7 @@
 //! Walks a document and the language's schema together: a JSON value in base units comes out, and every mistake.
 //!
 //! Rejected values are left out, or replaced by a stand-in where the rest needs one, so that the remainder can be
-//! checked further; the places that were refused are kept, because nothing may be concluded from them.
+//! checked further. The places that were rejected are kept, because nothing may be concluded from them.
 
 use serde_json::{Map, Value as Json, json};
 

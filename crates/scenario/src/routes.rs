@@ -1,6 +1,6 @@
-//! Static routes: shortest paths by number of links. Ties go by the order in which links are declared; in a generated
-//! network by destination, so that the routers of a fat tree use all links upwards (Al-Fares, Loukissas and Vahdat
-//! 2008); or they are shared between all of them.
+//! Static routes: shortest paths by number of links. Ties go by the order in which links are declared. In a generated
+//! network they go by destination, so that the routers of a fat tree use all links upwards (Al-Fares, Loukissas and
+//! Vahdat 2008). Or they are shared between all of them.
 
 use std::collections::{BTreeSet, HashMap};
 

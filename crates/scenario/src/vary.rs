@@ -1,8 +1,8 @@
 //! Differences between the repetitions of a plan: the seed, and the start times of flows.
 //!
 //! Without random decisions in the network, a new seed alone changes nothing: a repetition of a simulation would be a
-//! copy. A phase of up to one base RTT is the smallest change that a real path makes, too, since flows of different
-//! origin are not synchronized (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
+//! copy. A phase of up to one base RTT is the smallest change that a real path makes, too: flows of different
+//! origin are not synchronized. (Floyd and Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", 1992).
 
 use sha2::{Digest, Sha256};
 use tcplab_plan::{Flow, Plan};

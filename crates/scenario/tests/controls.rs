@@ -49,7 +49,7 @@ fn said(flows: &str) -> String {
 }
 
 #[test]
-fn an_unknown_control_is_told_with_every_other_mistake_of_the_file() {
+fn an_unknown_control_is_reported_with_every_other_mistake_of_the_file() {
     let said = said("  - {name: a, kind: tcp, cc: cubi}\n  - {name: b, kind: tcp, cc: htcp, form: left}\n");
     assert!(
         said.starts_with(

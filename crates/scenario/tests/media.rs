@@ -66,7 +66,7 @@ fn a_medium_has_times_limits_and_retries() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn mistakes_are_reported_where_they_are() {
     assert_eq!(
         refused("[wlan]", LAPTOP),
         [

@@ -73,7 +73,7 @@ fn a_policer_is_that_of_the_way_there() {
 }
 
 #[test]
-fn settings_seldom_meant_are_warned() {
+fn settings_rarely_intended_are_warned() {
     let messages = |settings, flow| warnings(&made(settings, flow));
     assert_eq!(messages("", ""), Vec::<String>::new());
     assert_eq!(
@@ -105,7 +105,7 @@ fn settings_seldom_meant_are_warned() {
 }
 
 #[test]
-fn queues_with_settings_seldom_meant_are_warned_of() {
+fn queues_with_settings_rarely_intended_are_warned_of() {
     let warned = |queue: &str, more: &str| {
         let found = warnings(&made(&format!(", queue: {{kind: {queue}}}{more}"), ""));
         found

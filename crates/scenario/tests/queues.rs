@@ -149,7 +149,7 @@ fn a_change_names_only_what_changes() {
 }
 
 #[test]
-fn an_unknown_kind_is_told_with_those_there_are_and_the_nearest() {
+fn an_unknown_kind_is_reported_with_those_there_are_and_the_nearest() {
     let said = read("{kind: coddel, target: 5 ms}", "{}").expect_err("no such kind");
     assert!(
         said.contains("`coddel` is not one of `droptail`, `prio`") && said.ends_with("did you mean `codel`?"),

@@ -28,7 +28,7 @@ fn a_small_echo_takes_the_round_trip_and_both_serialisations() {
     let run = run(&lan(vec![echo(json!({}))]));
     let small = rtts(&run, 0, 1);
     assert_eq!(small.len(), 50);
-    // Frames of 67 bytes at 100 Mbit/s, there and back.
+    // Frames of 67 bytes at 100 Mbit/s, both ways.
     assert_eq!(small[10], MS as i64 / 5 + 2 * 5_360);
     assert!(small[0] > small[10], "the first waits for the ACK of the handshake");
     assert_eq!(run.tables.flows.complete.get(run.flow("e")), Some(true));
@@ -47,8 +47,8 @@ fn serialisation_explains_the_slope() {
 
 #[test]
 fn on_a_longer_path_the_first_large_messages_wait_for_the_window() {
-    let there_and_back = || direction(100_000_000, 10 * MS);
-    let run = run(&path(there_and_back(), there_and_back(), vec![echo(json!({"streams": 1}))]));
+    let both_ways = || direction(100_000_000, 10 * MS);
+    let run = run(&path(both_ways(), both_ways(), vec![echo(json!({"streams": 1}))]));
     let large = rtts(&run, 0, 65_536);
     // Ten segments, then twenty, then the rest: two more round trips each way than once the window has grown.
     assert!(large[0] > large[40] + 60 * MS as i64, "{large:?}");

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use serde_json::{Value, json};
 
-/// A host whose interface sends at 10 Mbit/s into a link of 100 Mbit/s; 10 ms there and back.
+/// A host whose interface sends at 10 Mbit/s into a link of 100 Mbit/s; 10 ms both ways.
 fn behind_interface(queue: u32, flows: Vec<Value>) -> Value {
     let mut plan = path(direction(100_000_000, 5 * MS), direction(100_000_000, 5 * MS), flows);
     plan["nodes"][0]["nic"] = json!({"rate": 10_000_000, "queue": queue});

@@ -169,7 +169,7 @@ fn overload(queue: Value, settings: Value) -> Run {
 }
 
 #[test]
-fn datagrams_are_ecn_capable_as_they_are_told() {
+fn datagrams_are_ecn_capable_as_they_are_set() {
     let marks = |settings: Value| {
         let queue = json!({"kind": "droptail", "limit": {"packets": 50}, "mark_above": {"packets": 2}});
         overload(queue, settings).tables.queues.marks.iter().flatten().max().expect("samples")

@@ -49,8 +49,8 @@ pub fn paragraph(lines: &[&str]) -> String {
 /// Declares a table and the row it takes, from one list of columns. The documentation comments are the tables'
 /// reference; a column's unit stands in brackets behind its type. The columns after the table's name are never null.
 ///
-/// `each_end` declares a second table, of the rows that each end of a flow writes with what it knows, and the counters that are
-/// added up where both ends are joined into one row.
+/// `each_end` declares a second table, of the rows that each end of a flow writes with what it knows. It also
+/// declares the counters that are added up where both ends are joined into one row.
 #[macro_export]
 macro_rules! table {
     (

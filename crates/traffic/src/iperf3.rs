@@ -1,7 +1,7 @@
 //! A flow made by the real iperf3, its report read into the same rows.
 //!
 //! Its intervals count from the moment its test begins, not from the run's start, so they are not aligned
-//! with those of other flows; and they come when the test is over.
+//! with those of other flows. They come when the test is over.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -223,7 +223,7 @@ fn interval(end: &End) -> String {
 }
 
 /// Socket buffer of datagram flows, bytes. By default a receiver has 208 KiB, which are 92 full packets with what Linux counts
-/// for each (2,304 bytes): at 500 Mbit/s one that waits 2 ms for its CPU loses packets that the network did not lose.
+/// for each (2,304 bytes). At 500 Mbit/s one that waits 2 ms for its CPU loses packets that the network did not lose.
 fn datagram_buffer() -> u64 {
     let limit = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok();

@@ -19,7 +19,7 @@ const NUMBER: usize = 8;
 const MARGIN: u64 = 120_000;
 /// Longest wait before a request to stop is looked at, ns.
 const GLANCE: u64 = 100_000_000;
-/// How long answers are awaited after the last probe: two of the longest round trips, but no less than `LINGER_MIN`; where no
+/// How long answers are awaited after the last probe: two of the longest round trips, but no less than `LINGER_MIN`. Where no
 /// probe was answered, `LINGER_UNANSWERED`, ns. ping(8) does likewise (`-W`).
 const LINGER_MIN: u64 = 1_000_000_000;
 const LINGER_UNANSWERED: u64 = 10_000_000_000;

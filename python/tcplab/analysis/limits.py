@@ -35,10 +35,14 @@ class Windows:
 def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilization: float | None) -> str:
     """The limit of a TCP flow: by the socket's own account, else by the bytes in flight.
 
-    The receive window or the send buffer where the socket waited for it most of its busy time; the link
-    where it was filled; the buffer or window that what was in flight filled; loss where any segment was
-    retransmitted, or marks where more segments were marked; the window or buffer it waited for a tenth of
-    its time (BBR rarely fills either); else its first slow start was not over.
+    The first of these that is true:
+
+    - the receive window or the send buffer, where the socket waited for it most of its busy time;
+    - the link, where it was filled;
+    - the buffer or window that the bytes in flight filled;
+    - loss where any segment was retransmitted, or marks where more segments were marked;
+    - the window or buffer that it waited for a tenth of its time (BBR rarely fills either);
+    - else the flow's length: its first slow start was not over.
     """
     if (metrics.get("rwnd_limited") or 0.0) > _MOSTLY:
         return "receive window"
@@ -62,7 +66,7 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilizatio
 def split_limit(limit: str, utilization: float | None, legs: pl.DataFrame) -> str:
     """The limit of a flow that an accelerator splits, from that of its sender and figures of the legs.
 
-    Where the sender waits for the accelerator's receive window, the other leg is the slower one: its link
+    Where the sender waits for the accelerator's receive window, the other leg is the slower one. Its link
     where that is filled, else its losses where it has any, else the leg itself.
     """
     if limit != "receive window":

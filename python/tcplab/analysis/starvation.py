@@ -42,8 +42,8 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
     """How a flow fared; None for one alone, and where the bottleneck has no rate.
 
     The fair share is the max-min share of the bottleneck's capacity among the sources that were active
-    (each stream is one), whether they yield to congestion or not: who sends at a rate of its own takes no
-    more than that.
+    (each stream is one), whether they yield to congestion or not. One that sends at a rate of its own takes
+    no more than that.
     """
     hop = samples.bottleneck(flow)
     rate = nominal_rate(settings(samples.plan, hop)) if hop is not None else None

@@ -17,8 +17,8 @@ _DIRECTIONS = ("forward", "backward")
 def packets_frame(packets: Packets) -> pl.DataFrame:
     """A row per packet, as the analysis understood it.
 
-    `time` is ns since 1970; `seq` and `ack` count from the handshake; `outstanding` is what this side has
-    sent and not had acknowledged, `outstanding_peer` what the other side has; `rtt` is that of the peer's
+    `time` is ns since 1970; `seq` and `ack` count from the handshake. `outstanding` is what this side has
+    sent and not had acknowledged, `outstanding_peer` what the other side has. `rtt` is that of the peer's
     data that this packet acknowledges. `sacks` are its SACK blocks.
     """
     columns = {name: pl.Series(name, values) for name, values in packets.columns.items()}

@@ -38,6 +38,6 @@ def tcplab(
     One scenario file describes a network, the traffic and what to measure; one command runs it and answers
     with tables, statistics, plots and a report.
 
-    Exit codes: 0 done, 1 a check or expectation failed, 2 the input is wrong, 3 this machine cannot do it,
-    4 a run failed, 70 a bug in tcplab, 130 interrupted.
+    Exit codes: 0 done, 1 a check or expectation failed, 2 wrong input, 3 not possible on this machine, 4 a
+    run failed, 70 a bug in tcplab, 130 interrupted.
     """

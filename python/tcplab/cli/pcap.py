@@ -35,7 +35,7 @@ MAX_SHOWN = 1000
 _EXAMPLES = """tcplab pcap capture.pcapng
   tcplab pcap plot capture.pcapng --flow 1 --output flow1.html
   tcplab pcap ladder capture.pcapng --flow 1 --limit 40
-  tcplab pcap packets capture.pcapng --filter 'port 5201 and not host 10.0.0.1'
+  tcplab pcap packets capture.pcapng --filter 'port 5201 and host 10.0.0.1'
   tcpdump -i eth0 -w - | tcplab pcap -"""
 
 # The views as options, as they were spelled before, and their commands.

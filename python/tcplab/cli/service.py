@@ -15,16 +15,16 @@ from tcplab.cli.failure import Code, CommandError
 Event = dict[str, Any]
 
 
-def listen(mode: str, settings: dict[str, Any], heard: Callable[[Event], str], *, json: bool) -> None:
+def listen(mode: str, settings: dict[str, Any], describe: Callable[[Event], str], *, json: bool) -> None:
     """Run the agent in a mode that serves, and print what it says until Ctrl-C or SIGTERM.
 
-    `heard` puts an event into words. Raises CommandError.
+    `describe` puts an event into words. Raises CommandError.
     """
     from tcplab.cli.output import say
     from tcplab.echo.agent import EchoAgent, EchoAgentError
 
     def show(event: Event) -> None:
-        say(json_text.dumps(event) if json else heard(event))
+        say(json_text.dumps(event) if json else describe(event))
         sys.stdout.flush()
 
     # Either is how a server ends when all is well.

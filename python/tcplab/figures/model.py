@@ -1,7 +1,7 @@
 """A figure before it is drawn, by plotly or matplotlib.
 
-A `Figure` has panels on one x axis, or side by side; a `Chart` traces on one pair of axes; a `Heatmap` a
-value for each pair of two axes' values.
+A `Figure` has panels on one x axis, or side by side. A `Chart` has traces on one pair of axes. A `Heatmap`
+has a value for each pair of two axes' values.
 """
 
 from __future__ import annotations

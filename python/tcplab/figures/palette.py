@@ -1,7 +1,7 @@
 """Colours and line styles that colour-blind readers can tell apart.
 
-The colours are those of Okabe and Ito (2008), without the yellow, which is too faint for a line on white, and
-with a grey in the place of black, so that the last one shows on a dark page too.
+The colours are those of Okabe and Ito (2008), without the yellow, which is too faint for a
+line on white. A grey takes the place of black, so that the last one shows on a dark page too.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def bottlenecks(plan: Plan, flow: Flow) -> list[Hop]:
 
 
 def base_rtt(plan: Plan, flow: Flow) -> int | None:
-    """Propagation there and back at the run's start, ns; None when there is no route."""
+    """Round-trip propagation at the run's start, ns; None when there is no route."""
     there = path(plan, flow["from"], flow["to"])
     back = path(plan, flow["to"], flow["from"])
     if not there or not back:

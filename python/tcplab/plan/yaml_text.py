@@ -1,6 +1,6 @@
 """A plan as YAML text, and back.
 
-Written by hand rather than by a library: a plan is plain JSON data, lists of numbers (a delivery trace has
+Written by hand rather than by a library. A plan is plain JSON data, lists of numbers (a delivery trace has
 thousands) belong on shared lines, and it must be quick.
 """
 

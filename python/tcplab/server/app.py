@@ -167,10 +167,10 @@ class Server:
                 raise PreviewError(f"about {count / 1e6:.0f} million packets: press Run to simulate them")
             page = str(body.get("page", ""))[:64]
 
-            def tell(share: float) -> None:
+            def notify(share: float) -> None:
                 self.hub.broadcast({"type": "preview", "page": page, "share": share})
 
-            made = self.previews.make(page, prepared, order, tell)
+            made = self.previews.make(page, prepared, order, notify)
             about = {"run": made.id, "wall": made.wall, "packets": count}
             return curves.curves(made.run_dir, made.plan, panels=panels, points=points, more=about)
 

@@ -42,8 +42,9 @@ class Journeys:
 def packets(run_dir: Path, plan: Plan, start: int, end: int) -> bytes:
     """The packets on any link from `start` to `end` ns, as one message (`frames.encode`).
 
-    Arrays: start and end (s) on the link, way (twice the link's number, plus 1 backward), flow's number
-    (-1: none), flags (1 marked, 2 lost on the way, 4 dropped by the queue), frame bytes; flights first, then
+    Arrays: start and end (s) on the link, way, flow's number (-1: none), flags, frame bytes. The way is twice
+    the link's number, plus 1 backward. Flags: 1 marked, 2 lost on the way, 4 dropped by the queue. Flights
+    come first, then
     drops. Then, for each way with a queue, times (s) and packets waiting, beginning with what waits when the
     window begins; `largest` is the maximum of the whole run. `until` says up to when the window is complete,
     `changes` how links change in the whole run.

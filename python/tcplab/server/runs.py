@@ -68,11 +68,11 @@ class Previews:
             return self._kept[name]
 
     def make(
-        self, page: str, prepared: library.Prepared, order: int, tell: Callable[[float], None]
+        self, page: str, prepared: library.Prepared, order: int, notify: Callable[[float], None]
     ) -> Preview:
         """Simulate; called in a thread. The page's call of a higher `order` ends it with SupersededError.
 
-        `tell` learns of the share that is done, when it takes longer than a moment.
+        `notify` learns of the share that is done, when it takes longer than a moment.
 
         The order is the page's own: requests may overtake each other on their way. Raises PreviewError when
         it takes too long or fails.
@@ -95,7 +95,7 @@ class Previews:
                 raise KeyboardInterrupt
             if clock - reported >= _PERIOD:
                 reported = clock
-                tell(now.time / now.duration)
+                notify(now.time / now.duration)
 
         try:
             path.mkdir()

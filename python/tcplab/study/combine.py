@@ -18,7 +18,7 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
     """The combination of each axis' best single value, by the mean of the goal over its runs.
 
     Only cells that vary one axis alone say which of its values is best. Means within 0.1 % are as good as
-    each other: of several such values the first in the study's file is taken, and an axis without a better
+    each other. Of several such values the first in the study's file is taken, and an axis without a better
     one keeps the baseline's (or the plain scenario's). None when nothing was measured, and when no axis
     has a better value.
     """

@@ -1,7 +1,8 @@
 """The language of expectations: `goodput(cc=bbr1) > 5 * goodput(cc=cubic)`.
 
-A *figure* is a metric's name, perhaps with what to select in brackets: values of axes (`cc=bbr1`), a flow
-(`flow=bulk`; without it, all flows together), `engine=`, `group=`, or the word `baseline`. Figures, numbers
+A *figure* is a metric's name, perhaps with what to select in brackets. These are values of axes (`cc=bbr1`),
+a flow (`flow=bulk`; without it, all flows together), `engine=`, `group=`, or the word `baseline`. Figures,
+numbers
 and quantities with units are joined by `+ - * /`; two such expressions are compared by `>`, `>=`, `<`, `<=`,
 or by `equivalent(a, b, 5 %)`. Axes that a statement does not name stay free: it must then hold for each of
 their values.
@@ -20,8 +21,8 @@ from tcplab.scenario.quantity import units
 from tcplab.study.metrics import METRICS
 
 _UNIT_OF = {"time": "ns", "rate": "bit/s", "size": "B", "share": "%"}
-# Spellings a person uses; `rtt.p95` and `rtt` are those of the summary.
-_SENSES = {"maximize": 1, "minimize": -1, "maximum": 1, "minimum": -1}
+# Spellings a person uses; `most` and `least` in this version only. `rtt.p95` and `rtt` are the summary's.
+_SENSES = {"maximize": 1, "minimize": -1, "most": 1, "least": -1}
 _ALIASES = {"rtt": "rtt_mean", "cwnd": "cwnd_mean", "fct": "completion_time", "loss": "loss_rate"}
 COMPARISONS = (">=", "<=", ">", "<")
 

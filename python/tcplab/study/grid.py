@@ -128,7 +128,7 @@ def baseline_of(cell: Cell, cells: Sequence[Cell], baseline: Mapping[str, object
     """The cell that `cell` is compared with; none when there is no such cell.
 
     That is the one that differs from it only in having the baseline's values (`{cc: cubic}` compares at
-    each RTT); where there is none, the one that has just the baseline's values.
+    each RTT). Where there is none, it is the one that has just the baseline's values.
     """
     values = {axis: label_of(value) for axis, value in baseline.items()}
     alone = {**_engine_of(cell), **values}

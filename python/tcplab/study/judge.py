@@ -74,7 +74,7 @@ def judge(
     """Judge a statement by a study's data set (`tcplab.study.store.dataset`).
 
     A side of several figures has the standard error that their means give it to first order (the delta
-    method); the interval is Student's with the Welch-Satterthwaite degrees of freedom, one-sided at `level`.
+    method). The interval is Student's with the Welch-Satterthwaite degrees of freedom, one-sided at `level`.
     `equivalent` is decided by two one-sided tests (Schuirmann 1987). Where every value is deterministic, the
     difference itself decides, without an interval; a single repetition decides nothing.
     """

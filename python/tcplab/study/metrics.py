@@ -121,9 +121,9 @@ _SUMS = (
 def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
     """The rows of one finished run of a plan: `flow`, `kind`, `cc`, `streams` and every metric.
 
-    What is not known is null. The row whose `flow` is null is of all flows together: sums of what adds up,
-    the mean of RTT means and shares, the greatest of upper percentiles, and what only concerns all
-    (fairness, utilization). Raises ResultsError.
+    What is not known is null. The row whose `flow` is null is of all flows together. It has the sums of
+    what adds up, the mean of RTT means and shares, the greatest of upper percentiles, and what only concerns
+    all (fairness, utilization). Raises ResultsError.
     """
     run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)

@@ -23,8 +23,8 @@ class QueryError(ValueError):
 def query(store: Store, sql: str) -> pl.DataFrame:
     """Answer a query.
 
-    There is the table `results` (a row for each run and flow, and one of all flows together, whose `flow`
-    is null), and every result table of all runs (`flows`, `intervals`, `sockets`, …), with the columns `cell`
+    The table `results` has a row for each run and flow, and one of all flows together, whose `flow` is null.
+    Beside it is every result table of all runs (`flows`, `intervals`, `sockets`, …), with the columns `cell`
     and `repetition` before its own. The query reads these tables and no other file, and writes none. Raises
     QueryError, and ResultsError where there are no results.
     """

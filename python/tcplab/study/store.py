@@ -130,8 +130,8 @@ class Store:
     def state(self, cell: Cell, repetition: int, digest: str) -> str:
         """The state of a run on disk.
 
-        `done`: made from this plan, and whole; `changed`: made from another plan; `damaged`: it was done, and
-        its files are no longer as they were written, or its manifest cannot be read; else `missing`.
+        `done`: made from this plan, and whole. `changed`: made from another plan. `damaged`: it was done, and
+        its files are no longer as they were written, or its manifest cannot be read. Else `missing`.
         """
         run_dir = self.run_dir(cell, repetition)
         if not run_dir.is_dir():

@@ -31,8 +31,8 @@ class Division:
 def divide(nodes: Iterable[Mapping[str, Any]], *, emulated: bool) -> Division:
     """Give the emulator a CPU of its own, if links are emulated, there are two CPUs and the plan pins nobody.
 
-    Left to itself, Linux wakes a node's thread on the CPU of whoever woke it, which is the emulator's, even
-    where another is idle: with few CPUs in use much it does not look for one (`select_idle_cpu`). The thread
+    Left to itself, Linux wakes a node's thread on the CPU of whoever woke it, which is the emulator's.
+    With few CPUs in use much it does not look for an idle one (`select_idle_cpu`). The thread
     then waits until the emulator sleeps. Two labs at a time take different CPUs, as far as there are any.
     """
     usable = sorted(os.sched_getaffinity(0))

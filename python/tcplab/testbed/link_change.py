@@ -23,7 +23,7 @@ def directions(word: str) -> tuple[str, ...]:
 def changed(now: Direction, settings: Mapping[str, str]) -> Change:
     """The change of a direction whose plan is `now`; raises ScenarioErrors.
 
-    Keys and values are those of a link's `at` in a scenario. Its own words and checks are used: the settings
+    Keys and values are those of a link's `at` in a scenario. Its own words and checks are used. The settings
     are read as those of a link of the same rate and delay, and of the same kind of queue if that needs no
     settings.
     """

@@ -113,7 +113,7 @@ export async function automatic(drawing: Drawing, kinds: Kinds, room: Room, layo
 }
 
 /**
- * The gap between columns that a label of this width needs when all of them are seen in so much room: the more
+ * The gap between columns that a label of this width needs when all of them are seen in so much room. The more
  * columns, the smaller the nodes, while letters stay as large as can be read.
  */
 export function gapFor(label: number, columns: number, room: number): number {

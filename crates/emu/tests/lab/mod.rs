@@ -219,8 +219,8 @@ impl Lab {
             setup.media = vec![medium];
         }
         let (sender, news) = channel();
-        let tell = move |event| drop(sender.send(event));
-        let emulator = Emulator::new(setup, tell).expect("the machine allows it");
+        let notify = move |event| drop(sender.send(event));
+        let emulator = Emulator::new(setup, notify).expect("the machine allows it");
         for (node, address, peer, mac) in [(&a, A, B, 2), (&b, B, A, 1)] {
             node.run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1");
             node.run(&format!("ip address add {address}/24 dev eth0"));

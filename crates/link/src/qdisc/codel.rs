@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_can_be_told_keeps_its_packets() {
+    fn a_sender_that_can_be_notified_keeps_its_packets() {
         let ecn = config::Codel { ecn: true, ..config::Codel::default() };
         let marks = signals(ecn, 500, Ecn::Ect0, 1);
         assert_eq!(marks[..3], [(105, Notified::Marked), (205, Notified::Marked), (255, Notified::Marked)]);

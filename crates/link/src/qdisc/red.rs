@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_can_be_told_keeps_its_packets() {
+    fn a_sender_that_can_be_notified_keeps_its_packets() {
         let mut queue = red(config::Red { ecn: true, ..config::Red::default() });
         let mut notified = Vec::new();
         for number in 0..2000 {

@@ -91,7 +91,7 @@ fn headers_follow_one_another_and_hold_their_parts() {
 }
 
 #[test]
-fn sequence_numbers_are_told_from_the_handshake_on() {
+fn sequence_numbers_are_reported_from_the_handshake_on() {
     let mut dissector = Dissector::new();
     let frames = [
         segment(u32::MAX, 0, 0x02, 0),

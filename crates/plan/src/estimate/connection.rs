@@ -47,7 +47,7 @@ pub(crate) fn connection_rate(
     one.min(steady + begin / paths.time.max(rtt))
 }
 
-/// Segments until the window is about that of the steady state: 1 / loss of them before the first loss, when the window is as
+/// Segments until the window is about that of the steady state. 1 / loss of them before the first loss, when the window is as
 /// large, and as many between later losses, each of which leaves `beta` of it.
 fn slow_start(steady_window: f64, loss: f64, beta: f64) -> f64 {
     let losses = (1.0 / loss / steady_window).ln() / (1.0 / beta).ln();

@@ -35,7 +35,7 @@ pub use tbf::Tbf;
 /// The queue in front of a link direction's serialiser. Short form: the limit (`queue: 50 ms`).
 ///
 /// The language reads the marks of settings: `x-role` is `shaper` for the rate of a shaper, and `limit` for a limit
-/// under another name; `x-preset` has the settings that a switch stands for.
+/// under another name. `x-preset` has the settings that a switch stands for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(extend("x-default" = "droptail", "x-short" = "limit"))]

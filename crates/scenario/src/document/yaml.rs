@@ -1,4 +1,4 @@
-//! YAML's events become values that remember where they stood. The cost of a hostile file is bounded: depth and number
+//! YAML's events become values that remember where they stood. The cost of a hostile file is bounded. Depth and number
 //! of values are limited, aliases count with all they contain, and only the scalars of YAML 1.2's core schema exist (no
 //! tags).
 

@@ -95,7 +95,7 @@ pub(crate) struct Common {
     #[serde(default = "four")]
     #[schemars(with = "Option<kinds::IpVersion>")]
     pub(crate) ip: u8,
-    /// Differentiated services codepoint of its packets, there and back (RFC 2474): 0 to 63, or a name such as
+    /// Differentiated services codepoint of its packets, both ways (RFC 2474): 0 to 63, or a name such as
     /// `EF`; default 0. The queue `prio` goes by it.
     #[serde(default)]
     #[schemars(with = "Option<kinds::Dscp>")]

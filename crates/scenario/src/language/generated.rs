@@ -126,8 +126,8 @@ pub(crate) enum Form {
         #[schemars(with = "Option<kinds::Count>", range(max = 1000))]
         hosts: u32,
     },
-    /// Three levels of routers with k ports each (Al-Fares, Loukissas and Vahdat 2008): `core1` ..., and in each of k
-    /// pods k/2 of `aggPOD-NUMBER` and of `edgePOD-NUMBER`, with k/2 hosts at each of the latter.
+    /// Three levels of routers with k ports each (Al-Fares, Loukissas and Vahdat 2008): `core1` and so on. In each of
+    /// k pods k/2 of `aggPOD-NUMBER` and of `edgePOD-NUMBER`, with k/2 hosts at each of the latter.
     FatTree {
         /// Ports of a router, an even number (default 4).
         #[serde(default = "four")]

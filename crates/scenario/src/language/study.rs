@@ -125,10 +125,10 @@ struct Combine {
 /// A figure of the report.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Plot {
-    /// bars: one a cell with intervals; curve: over an axis; laws: a curve of goodput with what the laws of TCP allow;
-    /// heatmap: over two axes; map: which cell gains most over its baseline, over two axes; tradeoff: throughput against
-    /// delay (`metric`, default the 95th percentile of the RTT); improvement: percent over the baseline; fairness:
-    /// Jain's index over time; cpu: CPU against goodput; queue: the bottleneck's queue over time (`metric`:
+    /// `bars`: one a cell with intervals. `curve`: over an axis. `laws`: a curve of goodput with the bounds by the laws of TCP.
+    /// `heatmap`: over two axes. `map`: which cell gains most over its baseline, over two axes. `tradeoff`: throughput against
+    /// delay (`metric`, default the 95th percentile of the RTT). `improvement`: percent over the baseline. `fairness`:
+    /// Jain's index over time. `cpu`: CPU against goodput. `queue`: the bottleneck's queue over time (`metric`:
     /// `queueing_delay`, the default, or a figure that the discipline shows of itself, such as `prob`).
     kind: PlotKind,
     /// The figure.

@@ -16,7 +16,7 @@ pub enum EchoError {
     NoAnswer { client: u32, address: SocketAddr, source: Broken },
     #[error("client {client}: the server at {address} is not a tcplab echo server")]
     Foreign { client: u32, address: SocketAddr },
-    #[error("client {client}: {address} refused: {words}")]
+    #[error("client {client}: {address} rejected the test: {words}")]
     Refused { client: u32, address: SocketAddr, words: String, version: u16 },
     #[error("client {client}, size {size}, iteration {iteration}: {source}")]
     Lost { client: u32, size: u32, iteration: u64, source: Broken },

@@ -11,8 +11,8 @@ use crate::socket::ATTENTION;
 
 /// Empty polls between two looks at the clock.
 const LOOKS: u32 = 64;
-/// Empty polls before another thread is let run, where all who poll may have a CPU each, and where they have not and
-/// would else wait for each other's time slices. Seldom is better: Linux has a thread that yields wait for whoever
+/// Empty polls before another thread is let run, where all who poll may have a CPU each, and where they have not. There
+/// they would else wait for each other's time slices. Seldom is better: Linux has a thread that yields wait for whoever
 /// shares its CPU until that one has run as long as a whole time slice (`yield_task_fair`).
 const YIELDS: [u32; 2] = [256, 16];
 /// How long the kernel polls a device's queue before it sleeps (SO_BUSY_POLL), µs.

@@ -346,7 +346,7 @@ impl Server {
         {
             let own = options::control(socket);
             words.push(format!(
-                "its congestion control is {own}, for {} is refused: {error}",
+                "its congestion control is {own}, for {} is not allowed: {error}",
                 greeting.control
             ));
         }

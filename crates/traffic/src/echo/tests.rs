@@ -51,13 +51,13 @@ impl Seen {
 
 /// A server's reports on its connections.
 #[derive(Default)]
-struct Heard {
+struct Observed {
     served: AtomicU64,
     broken: Mutex<Vec<(u32, u32, u64)>>,
     unserved: Mutex<Vec<Unserved>>,
 }
 
-impl ServerObserver for Heard {
+impl ServerObserver for Observed {
     fn accepted(&self, _: SocketAddr, _: &Greeting, _: &Socket, _: &Arc<AtomicU64>) {}
     fn ended(&self, _: SocketAddr, greeting: &Greeting, _: &Socket, served: Served) {
         match served.broken {
@@ -103,11 +103,11 @@ fn run(job: &Job, clients: usize) -> Seen {
     seen
 }
 
-/// Runs a server while `with` does something with its address; what it heard.
-fn serving(limits: Limits, with: impl FnOnce(SocketAddr)) -> Heard {
+/// Runs a server while `with` does something with its address; what it observed.
+fn serving(limits: Limits, with: impl FnOnce(SocketAddr)) -> Observed {
     let (listener, port) = listen(loopback(0), &SocketOptions::default(), "").unwrap();
     let server = Server::new(vec![listener], limits, Vec::new());
-    let (stop, heard) = (AtomicBool::new(false), Heard::default());
+    let (stop, observed) = (AtomicBool::new(false), Observed::default());
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
@@ -115,16 +115,16 @@ fn serving(limits: Limits, with: impl FnOnce(SocketAddr)) -> Heard {
         }
     }
     std::thread::scope(|scope| {
-        scope.spawn(|| server.run(Limit { stop: &stop, end: u64::MAX }, None, &heard).unwrap());
+        scope.spawn(|| server.run(Limit { stop: &stop, end: u64::MAX }, None, &observed).unwrap());
         let _stop = Stop(&stop);
         with(loopback(port));
     });
-    heard
+    observed
 }
 
 #[test]
 fn every_message_of_every_client_and_size_is_timed_once_and_in_order() {
-    let heard = serving(Limits::default(), |address| {
+    let observed = serving(Limits::default(), |address| {
         let seen = run(&job(address, &[1, 1000, 65_536], 20), 3);
         assert_eq!(seen.errors(), [""; 0]);
         let rounds = seen.rounds.lock().unwrap();
@@ -136,7 +136,7 @@ fn every_message_of_every_client_and_size_is_timed_once_and_in_order() {
         }
         assert_eq!(rounds.len(), 180);
     });
-    assert_eq!(heard.served.into_inner(), 3);
+    assert_eq!(observed.served.into_inner(), 3);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn what_the_server_cannot_do_is_said_not_hidden() {
 }
 
 #[test]
-fn a_client_of_another_version_is_refused_with_words() {
-    let heard = serving(Limits::default(), |address| {
+fn a_client_of_another_version_is_rejected_with_a_message() {
+    let observed = serving(Limits::default(), |address| {
         let mut greeting = Greeting { iterations: 1, sizes: vec![1], ..Greeting::default() }.encode();
         greeting[8..10].copy_from_slice(&7u16.to_be_bytes());
         let mut stream = TcpStream::connect(address).unwrap();
@@ -222,11 +222,11 @@ fn a_client_of_another_version_is_refused_with_words() {
         let answer = wire::Answer::parse(&said).unwrap();
         assert!(!answer.accepted && answer.words.contains("version 7"), "{answer:?}");
     });
-    assert!(matches!(heard.unserved.into_inner().unwrap()[0], Unserved::Greeting(_)));
+    assert!(matches!(observed.unserved.into_inner().unwrap()[0], Unserved::Greeting(_)));
 }
 
 #[test]
-fn a_server_of_another_version_and_what_is_no_server_are_told_apart() {
+fn a_server_of_another_version_and_what_is_no_server_are_distinguished() {
     let fake = |said: Vec<u8>| {
         let listener = TcpListener::bind(loopback(0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -241,7 +241,7 @@ fn a_server_of_another_version_and_what_is_no_server_are_told_apart() {
         errors[0].clone()
     };
     let later = wire::Answer { version: 3, ..wire::Answer::refusal("I speak version 3".into()) };
-    assert!(fake(later.encode()).ends_with("refused: I speak version 3"));
+    assert!(fake(later.encode()).ends_with("rejected the test: I speak version 3"));
     assert!(fake(b"220 mail.example.org ESMTP\r\n".to_vec()).contains("not a tcplab echo server"));
     assert!(fake(Vec::new()).contains("did not answer the greeting"));
 }
@@ -411,26 +411,27 @@ fn an_address_that_does_not_answer_is_given_up_after_the_timeout() {
 
 #[test]
 fn clients_take_the_addresses_in_turn() {
-    let heard: Vec<_> = (0..2).map(|_| listen(loopback(0), &SocketOptions::default(), "").unwrap()).collect();
-    let addresses = heard.iter().map(|(_, port)| loopback(*port)).collect();
-    let (listeners, _): (Vec<_>, Vec<_>) = heard.into_iter().unzip();
-    let (stop, counts) = (AtomicBool::new(false), [Heard::default(), Heard::default()]);
+    let observed: Vec<_> =
+        (0..2).map(|_| listen(loopback(0), &SocketOptions::default(), "").unwrap()).collect();
+    let addresses = observed.iter().map(|(_, port)| loopback(*port)).collect();
+    let (listeners, _): (Vec<_>, Vec<_>) = observed.into_iter().unzip();
+    let (stop, counts) = (AtomicBool::new(false), [Observed::default(), Observed::default()]);
     std::thread::scope(|scope| {
-        for (listener, heard) in listeners.into_iter().zip(&counts) {
+        for (listener, observed) in listeners.into_iter().zip(&counts) {
             let (server, limit) = (Server::new(vec![listener], Limits::default(), Vec::new()), &stop);
-            scope.spawn(move || server.run(Limit { stop: limit, end: u64::MAX }, None, heard).unwrap());
+            scope.spawn(move || server.run(Limit { stop: limit, end: u64::MAX }, None, observed).unwrap());
         }
         let several = Job { addresses, ..job(loopback(0), &[8], 3) };
         assert_eq!(run(&several, 3).errors(), [""; 0]);
         stop.store(true, Ordering::Relaxed);
     });
-    assert_eq!(counts.map(|heard| heard.served.into_inner()), [2, 1]);
+    assert_eq!(counts.map(|observed| observed.served.into_inner()), [2, 1]);
 }
 
 #[test]
-fn requests_beyond_the_limits_are_refused_with_words() {
+fn requests_beyond_the_limits_are_rejected_with_a_message() {
     let limits = Limits { size: 1000, messages: 100, interval: SECOND, clients: 0, ..Limits::default() };
-    let heard = serving(limits, |address| {
+    let observed = serving(limits, |address| {
         let refusal = |job: Job| run(&job, 1).errors().remove(0);
         assert!(refusal(job(address, &[1, 1001], 1)).contains("1001 bytes are too long: at most 1000"));
         assert!(refusal(job(address, &[1, 2], 51)).contains("102 messages are too many"));
@@ -441,14 +442,14 @@ fn requests_beyond_the_limits_are_refused_with_words() {
         let max = Job { interval: SECOND, ..job(address, &[1, 1000], 50) };
         assert!(refusal(max).contains("busy with 0 clients"));
     });
-    assert_eq!(heard.unserved.into_inner().unwrap().len(), 5);
+    assert_eq!(observed.unserved.into_inner().unwrap().len(), 5);
 }
 
 #[test]
 fn a_flood_of_garbage_and_of_silent_connections_leaves_room_for_a_client() {
     let limits = Limits { pending: 20, greeting: 300 * MS, ..Limits::default() };
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    let heard = serving(limits, |address| {
+    let observed = serving(limits, |address| {
         let before = threads();
         let silent: Vec<_> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
         let slow: Vec<_> = (0..50)
@@ -475,8 +476,8 @@ fn a_flood_of_garbage_and_of_silent_connections_leaves_room_for_a_client() {
             assert!(got.is_ok() || got.is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock));
         }
     });
-    assert_eq!(heard.served.into_inner(), 2);
-    let unserved = heard.unserved.into_inner().unwrap();
+    assert_eq!(observed.served.into_inner(), 2);
+    let unserved = observed.unserved.into_inner().unwrap();
     let count = |what: fn(&Unserved) -> bool| unserved.iter().filter(|why| what(why)).count();
     assert!(count(|why| matches!(why, Unserved::Greeting(_))) >= 400);
     assert!(count(|why| matches!(why, Unserved::Displaced | Unserved::Silent)) >= 200);
@@ -485,7 +486,7 @@ fn a_flood_of_garbage_and_of_silent_connections_leaves_room_for_a_client() {
 #[test]
 fn a_client_that_goes_silent_does_not_hold_its_place_for_ever() {
     let limits = Limits { message: 200 * MS, pause: 200 * MS, clients: 1, ..Limits::default() };
-    let heard = serving(limits, |address| {
+    let observed = serving(limits, |address| {
         let mut stream = TcpStream::connect(address).unwrap();
         let greeting = Greeting { iterations: 5, sizes: vec![10], ..Greeting::default() };
         stream.write_all(&greeting.encode()).unwrap();
@@ -496,5 +497,5 @@ fn a_client_that_goes_silent_does_not_hold_its_place_for_ever() {
         std::thread::sleep(Duration::from_millis(600));
         assert_eq!(run(&job(address, &[1], 1), 1).errors(), [""; 0]);
     });
-    assert_eq!(heard.broken.into_inner().unwrap(), [(0, 10, 2)]);
+    assert_eq!(observed.broken.into_inner().unwrap(), [(0, 10, 2)]);
 }

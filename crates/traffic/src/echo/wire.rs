@@ -15,8 +15,9 @@
 //! | 2 | number of sizes |
 //! | 4 each | the sizes in order, bytes |
 //!
-//! The server answers with the magic, its version (2), a verdict (1: 0 ok, 1 refused), flags (1: as above, what
-//! it does), the length of a text (2) and the text, UTF-8: why it refuses, or what it does otherwise than asked.
+//! The server answers with the magic, its version (2), a verdict (1: 0 ok, 1 rejected), and flags (1: as above, what
+//! it does). The length of a text (2) and the text, UTF-8, follow. The text says why it rejects, or what differs from what
+//! was asked.
 //! Magic and version of a greeting, and the whole of an answer, have this shape in every version.
 //!
 //! After an ok, for each size in order, the server sends back each message it has received in full.
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_apart_from_garbage() {
+    fn another_version_is_distinguished_from_garbage() {
         let mut bytes = example().encode();
         bytes[9] = 2;
         assert_eq!(Greeting::length(&bytes[..10]), Err(GreetingError::Version { theirs: 2 }));

@@ -21,7 +21,7 @@ const CONTROL: usize = 24;
 
 /// The messages of one system call. All but the datagrams' headers is one payload, which they share.
 ///
-/// Where the kernel can (UDP_SEGMENT, Linux 4.18), datagrams that leave at the same instant are one message, which passes
+/// Where the kernel can (UDP_SEGMENT, Linux 4.18), datagrams that leave at the same instant are one message. It passes
 /// the stack once and is cut where it leaves the host: by the device, or just before it. The wire carries the same packets.
 pub(super) struct Batch {
     headers: Vec<[u8; HEADER]>,

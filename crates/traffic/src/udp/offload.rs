@@ -19,8 +19,8 @@ struct Value {
 /// Whether generic segmentation offload is on where this socket's packets leave (`ethtool -k`): false when it is off, or when
 /// that cannot be reported.
 ///
-/// Where it is off, a message that the kernel is to cut would still pass the interface's queue discipline in one piece, so that
-/// netem would delay or lose all its datagrams together.
+/// Where it is off, a message that the kernel is to cut would still pass the interface's queue discipline in
+/// one piece. Netem would delay or lose all its datagrams together.
 pub(super) fn has_gso(socket: &Socket) -> bool {
     let address = socket.local_addr().ok().and_then(|own| own.as_socket());
     let Some(name) = address.and_then(|own| interface_of(own.ip())) else { return false };

@@ -15,7 +15,7 @@ use crate::pattern::Phases;
 use crate::tcp::ports;
 use crate::{Context, End, Interval, Summary, Totals, TrafficError};
 
-/// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than
+/// Datagrams due within this time of each other may leave together, ns. Waking for each would cost more than
 /// it brings, as a wake-up itself comes some tens of µs late.
 const SLACK: u64 = 100_000;
 /// A sender that was held up longer than this sends what it missed over time, not at once, ns.

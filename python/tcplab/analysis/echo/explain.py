@@ -32,7 +32,7 @@ class Path:
     """Minimum rate towards the server."""
     rate_back: float | None = None
     delay: float | None = None
-    """Propagation there and back."""
+    """Round-trip propagation."""
 
     def frames(self, size: int) -> int:
         """Bytes a message takes on the wire, headers included."""

@@ -27,8 +27,8 @@ def coefficient_of_variation(values: ArrayLike) -> float:
 def grade(values: ArrayLike) -> Grade:
     """Grade a figure by its repetitions.
 
-    high: at least 3, varying by at most 10 % (coefficient of variation); medium: at least 3 varying by at
-    most 30 %, or 2 varying by at most 10 %; low: all else, a single run included. Repetitions that all gave
+    High: at least 3, varying by at most 10 % (coefficient of variation). Medium: at least 3 varying by at
+    most 30 %, or 2 varying by at most 10 %. Low: all else, a single run included. Repetitions that all gave
     the same value prove nothing, so they are not graded but called deterministic.
     """
     if deterministic(values):

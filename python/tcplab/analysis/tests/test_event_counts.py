@@ -48,7 +48,7 @@ def test_episodes_of_loss_count_and_other_states_do_not(tmp_path: Path) -> None:
     ]
 
 
-def test_only_the_first_six_times_are_told(tmp_path: Path) -> None:
+def test_only_the_first_six_times_are_reported(tmp_path: Path) -> None:
     six, seven = ([event(1000 * at, "rto") for at in range(1, count + 1)] for count in (6, 7))
     (row,) = event_rows(counted(tmp_path / "six", six))
     assert row.when == "1.000, 2.000, 3.000, 4.000, 5.000, 6.000 s"

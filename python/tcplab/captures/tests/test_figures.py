@@ -32,7 +32,7 @@ def test_every_kind_is_drawn_by_both_back_ends(lossy: Path) -> None:
             assert printed.draw(figure).axes
 
 
-def test_the_sequence_graph_shows_data_acks_sacks_and_what_was_sent_again(lossy: Path) -> None:
+def test_the_sequence_graph_shows_data_acks_sacks_and_what_was_retransmitted(lossy: Path) -> None:
     (panel,) = made(lossy / "left-path.pcapng", [1])["sequence"].panels
     assert [line.key for line in panel.lines] == [
         "sent",

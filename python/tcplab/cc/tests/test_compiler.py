@@ -55,7 +55,7 @@ def test_a_home_that_cannot_be_written_is_done_without(
     assert native(Source.read(control())).is_file()
 
 
-def test_a_mistake_is_told_with_its_line(control: Write) -> None:
+def test_a_mistake_is_reported_with_its_line(control: Write) -> None:
     source = Source.read(control(("ca->reductions++", "ca->reductionz++")))
     line = next(number for number, text in enumerate(source.text.splitlines(), 1) if "reductionz" in text)
     for make in (native, ebpf):

@@ -48,7 +48,7 @@ def test_a_users_file_is_described_as_a_shipped_one_is(control: Callable[..., Pa
     assert description.published == ("RFC 5681",)
 
 
-def test_ranges_are_told_in_few_digits_that_mean_the_same() -> None:
+def test_ranges_are_reported_in_few_digits_that_mean_the_same() -> None:
     parameter = Parameter("rtt", "", 25, 1, 1000, 1)
     assert parameter.range == "1 to 1000"
     assert parameter.holds(1000)

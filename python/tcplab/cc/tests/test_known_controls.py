@@ -21,12 +21,12 @@ def errors(place: Path, *flows: str) -> list[str]:
     return [str(error).replace(f"{file}", "s") for error in caught.value.errors]
 
 
-def test_a_value_outside_its_range_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_value_outside_its_range_is_reported_with_its_place(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "{name: a, kind: tcp, cc: {name: cubic, beta: 1.8}}")
     assert error.startswith("s:5:50: flows.a.cc.beta: 1.8 is outside 0.001 to 0.999")
 
 
-def test_an_unknown_parameter_is_told_with_the_nearest_or_with_all(tmp_path: Path) -> None:
+def test_an_unknown_parameter_is_reported_with_the_nearest_or_with_all(tmp_path: Path) -> None:
     near, far = errors(
         tmp_path,
         "{name: a, kind: tcp, cc: {name: tl_cubic, bta: 0.8}}",
@@ -48,7 +48,7 @@ def test_a_users_file_is_held_to_its_ranges(tmp_path: Path, control: Callable[..
     assert "flows.a.cc.beta: 2 is outside 0.001 to 0.999" in error
 
 
-def test_a_file_that_does_not_compile_is_told_with_both_lines(
+def test_a_file_that_does_not_compile_is_reported_with_both_lines(
     tmp_path: Path, control: Callable[..., Path]
 ) -> None:
     file = control(("ca->reductions++", "ca->reductionz++"))
@@ -58,6 +58,6 @@ def test_a_file_that_does_not_compile_is_told_with_both_lines(
     assert "reductionz" in error
 
 
-def test_what_is_no_number_is_told_once(tmp_path: Path) -> None:
+def test_what_is_no_number_is_reported_once(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "{name: a, kind: tcp, cc: {name: cubic, beta: much}}")
     assert "not a number" in error

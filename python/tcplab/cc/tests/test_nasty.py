@@ -81,7 +81,7 @@ def test_nothing_of_a_file_runs_to_describe_and_check_it(control: Write, tmp_pat
         ((AT_LOSS, "extern void abort(void); abort();"), "ssthresh", "SIGABRT", ""),
     ],
 )
-def test_a_crash_is_told_with_signal_operation_and_time(
+def test_a_crash_is_reported_with_signal_operation_and_time(
     control: Write, change: tuple[str, str], operation: str, number: str, said: str
 ) -> None:
     problem = crash(Source.read(control(change)))
@@ -93,7 +93,7 @@ def test_a_crash_is_told_with_signal_operation_and_time(
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_a_control_that_ends_the_process_is_told(control: Write, code: int) -> None:
+def test_a_control_that_ends_the_process_is_reported(control: Write, code: int) -> None:
     problem = crash(Source.read(control((AT_LOSS, f"extern void exit(int); exit({code});"))))
     assert problem.at is not None
     assert problem.at.operation == "ssthresh"

@@ -1,6 +1,6 @@
 """Another host's clock against ours, from exchanges of the time (RFC 5905, section 8).
 
-Each exchange proves an interval: the other clock was read after we asked and before its answer came, so its
+Each exchange proves an interval. The other clock was read after we asked and before its answer came, so its
 lead lies between (read - received) and (read - asked), however unlike the two directions are. The shortest
 exchange gives the best estimate, and half its length bounds the error.
 """

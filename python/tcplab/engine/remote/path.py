@@ -21,8 +21,8 @@ def measure(
     """The paths between hosts with agents that flows run between, from who connects; raises TestbedError.
 
     `addresses` are those at which the hosts reach each other, `own` those that they have themselves. Of
-    each path: `from`, `to`, `by` (the protocol), `rtt` (ns), `mtu` (B), `hops`, `routers` on the way
-    (addresses, null where one said nothing) and `bandwidth` (bit/s); null where it is not known.
+    each path: `from`, `to`, `by` (the protocol), `rtt` (ns), `mtu` (B), `hops`, `routers` on the way and
+    `bandwidth` (bit/s). `routers` are addresses, null where one said nothing. What is not known is null.
     """
     found = []
     pairs = dict.fromkeys((flow.client, flow.server or flow.other) for flow in flows)

@@ -1,7 +1,7 @@
 """An agent on a remote host: the system's ssh carries it there and talks to it.
 
 One connection does it all. A shell on the host takes the program into a private directory, opens it, removes
-the directory and runs it, so that from then on nothing of it is on any disk, whatever ends the connection.
+the directory and runs it. From then on nothing of it is on any disk, whatever ends the connection.
 Where a process of this command holds the same program there already, that one is run (`kept`).
 """
 

@@ -24,7 +24,7 @@ def sampled(rows: list[tuple[int, str, int, str, str | None]]) -> list[tuple[obj
     return changes(frame, EVENTS).select("time", "flow", "stream", "event", "detail").rows()
 
 
-def test_each_change_is_told_once_for_each_stream() -> None:
+def test_each_change_is_reported_once_for_each_stream() -> None:
     found = sampled(
         [
             (10, "a", 0, "open", "STARTUP"),

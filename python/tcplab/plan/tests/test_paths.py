@@ -69,7 +69,7 @@ def test_large_responses_are_limited_on_the_way_back() -> None:
     assert {hop.direction for hop in bottlenecks(chain([10, 10, 10]), request)} == {"backward"}
 
 
-def test_the_base_rtt_is_the_delay_there_and_back() -> None:
+def test_the_base_rtt_is_the_delay_both_ways() -> None:
     assert base_rtt(chain([1, 1, 1]), FLOW) == 3 * (10 + 5) * MS
 
 

@@ -118,7 +118,7 @@ def test_what_a_plan_tells_of_the_way_is_that_of_each_direction_and_of_the_heade
     assert path_of(left={"initial_window": "4 packets"}).initial_window == 4
 
 
-def test_flows_are_told_apart_by_their_clients_or_else_by_their_names(tmp_path: Path) -> None:
+def test_flows_are_distinguished_by_their_clients_or_else_by_their_names(tmp_path: Path) -> None:
     labels = {
         number: [flow.echoes.label for flow in echo_flows(echoes(tmp_path / str(number), (1, number)))]
         for number in (1, 2)

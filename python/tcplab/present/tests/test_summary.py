@@ -207,7 +207,7 @@ def test_copies_are_compared_without_p_and_effect(tmp_path: Path) -> None:
         assert one["test"] == "deterministic"
 
 
-def test_how_a_series_was_cut_is_told_for_as_many_flows_as_a_reader_can_take_in(tmp_path: Path) -> None:
+def test_how_a_series_was_cut_is_reported_for_as_many_flows_as_a_reader_can_take_in(tmp_path: Path) -> None:
     few, many = (
         " ".join(summary(made(tmp_path / str(count), flows={f"f{at}": "reno" for at in range(count)})).notes)
         for count in (4, 5)

@@ -1,8 +1,8 @@
 """flent's data format (version 3), so that flent can plot a run beside its own.
 
 The run appears as flent's test `tcp_nup`: a series `TCP upload::N` per bulk flow with their sum and average,
-Mbit/s, and `Ping (ms) ICMP`, which holds the pings of the run, or the smoothed RTT of the first TCP flow
-where nothing pinged. Each flow is also there under its own name.
+Mbit/s. `Ping (ms) ICMP` holds the pings of the run, or the smoothed RTT of the first TCP flow where nothing
+pinged. Each flow is also there under its own name.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def test_the_rtt_is_halved_and_the_way_back_is_as_the_way_there_without_loss() -
     assert made["backward"]["queue"]["limit"] == {"packets": 10_000}
 
 
-def test_jitter_forgets_itself_within_100_ms_or_10_amounts_or_as_told() -> None:
+def test_jitter_forgets_itself_within_100_ms_or_10_amounts_or_as_set() -> None:
     def memory(jitter: str) -> int:
         return int(link(f"jitter: {jitter}")["forward"]["jitter"]["correlation_time"])
 

@@ -67,7 +67,7 @@ def test_a_study(secret: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("missing", ["../etc/shado", "{}/etc/shado"])
-def test_what_else_is_in_a_directory_is_not_told(missing: str, tmp_path: Path) -> None:
+def test_what_else_is_in_a_directory_is_not_reported(missing: str, tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "shadow").touch()
     file = tmp_path / "stranger" / "scenario.yaml"

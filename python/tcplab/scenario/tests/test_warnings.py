@@ -24,7 +24,7 @@ def test_an_ordinary_scenario_has_none() -> None:
     assert warned(", loss: {rate: 1 %, correlation: 25 %}") == []
 
 
-def test_netems_model_is_told_with_its_rate() -> None:
+def test_netems_model_is_reported_with_its_rate() -> None:
     (sentence,) = warned(", loss: {rate: 5 %, correlation: 25 %, model: netem}")
     assert sentence == (
         "link path forward: netem's model with 5 % loss and 25 % correlation loses about 0.19 %; "
@@ -34,7 +34,7 @@ def test_netems_model_is_told_with_its_rate() -> None:
     assert warned(", loss: {rate: 5 %, model: netem}") == []
 
 
-def test_jitter_that_would_make_a_delay_negative_is_told() -> None:
+def test_jitter_that_would_make_a_delay_negative_is_reported() -> None:
     (sentence,) = warned(", jitter: 25 ms")
     assert sentence == (
         "link path forward: uniform jitter of 25 ms is more than the delay of 20 ms has room for. No delay "
@@ -55,14 +55,14 @@ def test_a_small_window_limits_the_rate() -> None:
     assert warned("", ", window: 20 kB, streams: 3") == []
 
 
-def test_a_tiny_queue_is_told() -> None:
+def test_a_tiny_queue_is_reported() -> None:
     assert "1 full packet" in warned(", queue: 1 packet")[0]
     assert "no full packet" in warned(", queue: 1 kB")[0]
     assert "no full packet" in warned(", queue: 1 us")[0]
     assert warned(", queue: 2 packets") == []
 
 
-def test_what_comes_after_the_end_is_told() -> None:
+def test_what_comes_after_the_end_is_reported() -> None:
     sentences = warned(", at: {40 s: {up: off}}", ", duration: 50 s", "duration: 30 s")
     assert sentences == [
         "flow bulk: would go on to 50 s, but the run ends at 30 s",

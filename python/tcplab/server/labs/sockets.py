@@ -135,14 +135,14 @@ async def watch(socket: WebSocket, command: list[str], links: Mapping[str, Any])
     """A message each tenth of a second: the traffic on a lab's links and the state of its TCP sockets."""
     rates = Rates(links)
 
-    async def tell() -> None:
+    async def send() -> None:
         async with _running(command, subprocess.PIPE) as process:
             assert process.stdout is not None
             while line := await process.stdout.readline():
                 if message := rates.after(json.loads(line)):
                     await socket.send_text(json.dumps(message))
 
-    await while_open(socket, tell(), lambda _: None)
+    await while_open(socket, send(), lambda _: None)
 
 
 async def capture(socket: WebSocket, command: list[str], file: Path, listing: list[str]) -> None:
@@ -151,7 +151,7 @@ async def capture(socket: WebSocket, command: list[str], file: Path, listing: li
     `listing` is a program that reads the capture from its input and writes a packet a line, as JSON.
     """
 
-    async def tell() -> None:
+    async def send() -> None:
         async with _running(command, subprocess.PIPE) as source, _running(listing, subprocess.PIPE) as lister:
             copying = asyncio.create_task(_copy(source, lister, file))
             try:
@@ -160,7 +160,7 @@ async def capture(socket: WebSocket, command: list[str], file: Path, listing: li
                 copying.cancel()
                 await asyncio.gather(copying, return_exceptions=True)
 
-    await while_open(socket, tell(), lambda _: None)
+    await while_open(socket, send(), lambda _: None)
 
 
 async def _copy(source: asyncio.subprocess.Process, lister: asyncio.subprocess.Process, file: Path) -> None:

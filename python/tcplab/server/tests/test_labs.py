@@ -37,7 +37,7 @@ def test_without_allow_run_nothing_is_built_entered_or_listed(tmp_path: Path) ->
             assert "--allow-run" in closed.value.reason
 
 
-def test_a_lab_that_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_lab_that_is_not_there_is_rejected_with_a_message(tmp_path: Path) -> None:
     app = create(Folder(tmp_path.resolve()), Gate("token", 8020, frozenset({HOST})))
     with TestClient(app, base_url=f"http://{HOST}:8020") as client:
         client.post("/api/login", json={"token": "token"})

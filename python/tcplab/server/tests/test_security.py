@@ -153,7 +153,7 @@ def test_a_scenario_names_no_file_outside_the_directory(client: TestClient, root
     assert "outside the served directory" in refused
 
 
-def test_a_server_for_others_runs_nothing_unless_told_to(root: Path, gate: Gate) -> None:
+def test_a_server_for_others_runs_nothing_unless_allowed_to(root: Path, gate: Gate) -> None:
     with TestClient(
         create(Folder(root.resolve()), gate, may_run=False), base_url="http://127.0.0.1"
     ) as shown:

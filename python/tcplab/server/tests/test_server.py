@@ -74,7 +74,7 @@ def test_a_new_file_replaces_none_that_is_there(client: TestClient, root: Path) 
     assert (root / "new" / "deep.yaml").read_text() == "tcplab: 1\n"
 
 
-def test_other_pages_are_told_what_was_saved(client: TestClient) -> None:
+def test_other_pages_are_notified_of_what_was_saved(client: TestClient) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as other:
         body = {"path": "new.yaml", "text": SCENARIO, "version": None, "layout": None, "page": "me"}
         client.put("/api/file", json=body)
@@ -322,7 +322,7 @@ def test_curves_of_a_kept_run_carry_its_overload_verdict(client: TestClient, roo
     )
 
 
-def test_a_run_is_kept_and_told_of(client: TestClient, root: Path) -> None:
+def test_a_run_is_kept_and_reported(client: TestClient, root: Path) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         text = SCENARIO + "repeat: 2\n"
         job = client.post("/api/runs", json={"text": text, "path": "small.yaml"}).json()
@@ -447,7 +447,7 @@ def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: P
     assert client.post("/api/studies", json={"resume": "runs/none"}).status_code == 404
 
 
-def test_changes_of_another_program_are_told(client: TestClient, root: Path) -> None:
+def test_changes_of_another_program_are_reported(client: TestClient, root: Path) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         event: dict[str, Any] = {}
         # The watch begins beside the server: what was written before it had begun is not event.

@@ -114,7 +114,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(scheduler: str, tmp_path: P
     assert [one.status for one in outcome.done] == ["done"] * 8
 
 
-def test_a_cluster_without_workers_is_refused_with_words(scheduler: str, tmp_path: Path) -> None:
+def test_a_cluster_without_workers_is_rejected_with_a_message(scheduler: str, tmp_path: Path) -> None:
     # Those of the other tests take a moment to be missed.
     while _workers(scheduler):
         time.sleep(0.2)
@@ -129,6 +129,6 @@ def _workers(address: str) -> int:
         return len(client.scheduler_info()["workers"])
 
 
-def test_an_address_where_nobody_answers_is_refused_with_words(tmp_path: Path) -> None:
+def test_an_address_where_nobody_answers_is_rejected_with_a_message(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="no scheduler answers"):
         DaskCluster("tcp://127.0.0.1:9", Store(tmp_path))

@@ -407,7 +407,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD)
-def test_a_mistake_in_a_study_is_told_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_mistake_in_a_study_is_reported_with_its_line(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     assert old in STUDY
     path = written(tmp_path, STUDY.replace(old, new))
     with pytest.raises(ScenarioErrors) as refused:
@@ -417,7 +419,7 @@ def test_a_mistake_in_a_study_is_told_with_its_line(tmp_path: Path, old: str, ne
     assert f"{path}:" in said, said
 
 
-def test_all_mistakes_of_the_axes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_the_axes_are_reported_at_once(tmp_path: Path) -> None:
     text = STUDY.replace("[10 ms, 40 ms]", "[10, 40 mss]").replace("[reno, cubic]", "[reno, 7]")
     with pytest.raises(ScenarioErrors) as refused:
         load(written(tmp_path, text))

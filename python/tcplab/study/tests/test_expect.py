@@ -65,7 +65,7 @@ def test_division_by_zero_is_infinite() -> None:
         ("> 3", "expected a metric or a number, found `>`", ""),
     ],
 )
-def test_what_cannot_be_read_is_told(text: str, message: str, suggestion: str) -> None:
+def test_what_cannot_be_read_is_reported(text: str, message: str, suggestion: str) -> None:
     with pytest.raises(ExpectationError) as refused:
         parse(text)
     assert message in str(refused.value)

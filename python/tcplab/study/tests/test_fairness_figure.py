@@ -97,7 +97,7 @@ def test_a_cell_where_nobody_shares_or_that_was_not_run_has_no_line(tmp_path: Pa
     assert [trace.key for trace in chart.traces] == ["two"]
 
 
-def test_more_cells_than_can_be_told_apart_are_counted(tmp_path: Path) -> None:
+def test_more_cells_than_can_be_distinguished_are_counted(tmp_path: Path) -> None:
     measured(tmp_path / "cell", {"one": [[5]], "two": [[5]]})
     few, many = drawn(tmp_path, *["cell"] * 10), drawn(tmp_path, *["cell"] * 12)
     assert few is not None

@@ -40,7 +40,7 @@ def test_an_unknown_control_is_a_mistake_at_its_value_in_the_grid(tmp_path: Path
     ]
 
 
-def test_a_mistake_of_all_cells_is_told_once_and_names_none(tmp_path: Path) -> None:
+def test_a_mistake_of_all_cells_is_reported_once_and_names_none(tmp_path: Path) -> None:
     first, _ = mistakes(tmp_path, duration="2 parsecs")
     assert first[0] == 7
     assert "cell" not in first[1]
@@ -82,7 +82,7 @@ study.yaml:14:9: quick.skip: expected a list, found `reno`
 """
 
 
-def test_mistakes_of_a_studys_own_keys_are_told_as_those_of_scenarios(tmp_path: Path) -> None:
+def test_mistakes_of_a_studys_own_keys_are_reported_as_those_of_scenarios(tmp_path: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(OWN_KEYS, encoding="utf-8")
     with pytest.raises(ScenarioErrors) as refused:

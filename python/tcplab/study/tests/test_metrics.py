@@ -77,7 +77,7 @@ def test_what_limited_the_sender_is_of_the_steady_state(tmp_path: Path) -> None:
     assert row["drift"] == 0
 
 
-def test_marks_are_those_that_the_peers_of_all_streams_told_of(tmp_path: Path) -> None:
+def test_marks_are_those_that_the_peers_of_all_streams_reported(tmp_path: Path) -> None:
     made = plan({"one": "reno"}, seconds=2, streams=2)
     rows = [
         {"time": at * SECOND, "flow": "one", "stream": stream, "node": "one-a", "delivered_ce": at * marks}

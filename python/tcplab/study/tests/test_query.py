@@ -40,7 +40,7 @@ def test_the_results_are_a_table(store: Store) -> None:
         ("SELEC 1", "SELEC"),
     ],
 )
-def test_what_cannot_be_answered_is_told(store: Store, sql: str, message: str) -> None:
+def test_what_cannot_be_answered_is_reported(store: Store, sql: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         query(store, sql)
 

@@ -107,7 +107,7 @@ def test_of_many_that_are_as_good_the_cheaper_half_stays() -> None:
     assert {one.label for one in placed if one.left_in is None} <= set(names[:4])
 
 
-def test_deterministic_candidates_are_told_apart_exactly() -> None:
+def test_deterministic_candidates_are_distinguished_exactly() -> None:
     goals = {
         "good": np.full(8, 100.0),
         "same": np.full(8, 100.0),

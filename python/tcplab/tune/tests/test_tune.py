@@ -62,7 +62,7 @@ def test_constraints_exclude_what_is_fast_but_late(tmp_path: Path) -> None:
 
 
 def test_the_least_of_a_metric_can_be_the_goal(tmp_path: Path) -> None:
-    found = tuned(tmp_path, ["flows.bulk.streams=1|8"], goal="minimum rtt.p95")
+    found = tuned(tmp_path, ["flows.bulk.streams=1|8"], goal="least rtt.p95")
     assert best(found) == {"streams": "1"}
 
 
@@ -141,7 +141,7 @@ def test_a_path_with_values_is_a_knob() -> None:
         (["cc", "cc=reno"], "named twice"),
     ],
 )
-def test_what_is_no_knob_is_told(over: list[str], message: str) -> None:
+def test_what_is_no_knob_is_reported(over: list[str], message: str) -> None:
     with pytest.raises(KnobError, match=message.replace("?", r"\?")):
         read(over, PLAN)
 

@@ -8,7 +8,7 @@ import { colour, useThemeChange } from "../theme";
 import { useStore } from "../use";
 
 // The page's policy takes style sheets that carry its nonce, and no style attributes of markup. xterm.js makes both, past its own
-// `documentOverride`; a style that a script sets is allowed.
+// `documentOverride`. A style that a script sets is allowed.
 const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
 const create = document.createElement.bind(document);
 document.createElement = (name: string, options?: ElementCreationOptions) => {

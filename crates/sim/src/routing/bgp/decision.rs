@@ -70,7 +70,7 @@ impl Bgp {
             core.update(router, prefix, none, Vec::new());
             core.update(router, prefix, source, hops);
             if is_advertised_again {
-                self.tell(core, router, prefix);
+                self.announce(core, router, prefix);
             }
         }
     }

@@ -280,7 +280,7 @@ impl Bgp {
     }
 
     /// A network's path has changed: neighbours hear of it, at the pace of their advertisements.
-    pub(super) fn tell(&mut self, core: &mut Core, router: RouterId, prefix: Prefix) {
+    pub(super) fn announce(&mut self, core: &mut Core, router: RouterId, prefix: Prefix) {
         let Some(process) = &self.processes[router] else { return };
         let interval = process.settings.advertisement_interval;
         for side in process.sides.clone() {

@@ -199,7 +199,9 @@ impl Ospf {
     pub(super) fn arrive(&mut self, core: &mut Core, port: PortId, message: Message) {
         let state = self.interfaces[port].as_ref().map_or(State::Down, |interface| interface.state);
         match message {
-            Message::Hello { sees, area, hello, dead } => self.heard(core, port, sees, (area, hello, dead)),
+            Message::Hello { sees, area, hello, dead } => {
+                self.receive_hello(core, port, sees, (area, hello, dead))
+            }
             _ if state == State::Down => {}
             Message::Start => {
                 if state == State::Init {
@@ -237,7 +239,7 @@ impl Ospf {
         }
     }
 
-    fn heard(&mut self, core: &mut Core, port: PortId, sees: bool, theirs: (u32, Span, Span)) {
+    fn receive_hello(&mut self, core: &mut Core, port: PortId, sees: bool, theirs: (u32, Span, Span)) {
         let router = core.wiring.ports[port].router;
         let (Some(interface), Some(process)) = (&mut self.interfaces[port], &self.processes[router]) else {
             return;
