@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_share_a_place_are_told_apart() {
+    fn streams_that_share_a_place_are_distinguished() {
         let mut dictionary = Dictionary::default();
         let name = dictionary.symbol("bulk");
         let mut tally = LossTally::new(PLACES + 1, Some(100));
