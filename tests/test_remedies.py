@@ -110,3 +110,7 @@ def test_a_thousand_connections_at_a_time_are_split(simulate: Simulate) -> None:
     assert run.flows["complete"].all()
     split = run.legs["stream"].n_unique()
     assert 400 <= split < 1000
+    [(node, facts)] = run.manifest.facts["nodes"].items()
+    assert facts["accelerator"] == {"accepted": split, "refused": 0, "passed": 1000 - split}
+    full = f"{node}: the accelerator was full, and connections passed unsplit: raise its"
+    assert [warning for warning in run.manifest.warnings if warning.startswith(full)]

@@ -45,8 +45,12 @@ class Simulation:
     def finish(self) -> dict[str, bytes]:
         """Give the tables by name, as Arrow IPC files, and close the captures; works before the end too."""
 
-    def facts(self) -> dict[str, int]:
-        """Tell what has been done so far: events, packets, and simulated time in ns."""
+    def facts(self) -> dict[str, Any]:
+        """Tell what has been done so far: events, packets, and simulated time in ns.
+
+        `accelerators` has for each its node's number in the plan, and its connections by their fate:
+        accepted, refused, passed.
+        """
 
 class CaptureError(ValueError):
     """The file is not a capture that can be read."""

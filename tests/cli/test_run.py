@@ -45,6 +45,25 @@ def test_a_run_leaves_results_a_report_and_a_summary(here: Path, process: Comman
     assert (results / "report.html").stat().st_size > 10_000
 
 
+FULL = """\
+tcplab: 1
+name: full
+network:
+  nodes: [{name: a}, {name: gateway, kind: router, accelerate: {connections: 1, when_full: reset}}, {name: b}]
+  links: [{ends: [a, gateway], rate: 10 Mbit/s}, {ends: [gateway, b], rate: 10 Mbit/s}]
+flows: [{name: bulk, kind: tcp, cc: reno, from: a, to: b, streams: 3}]
+duration: 100 ms
+"""
+
+
+def test_what_a_run_warns_of_is_said(here: Path, tcplab: Command) -> None:
+    (here / "full.yaml").write_text(FULL, encoding="utf-8")
+    ended = tcplab("run", "full.yaml", "--output", "out", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    said = "out: warning: gateway: the accelerator was full, and reset 2 connections: raise its `connections`"
+    assert said in ended.stderr
+
+
 def test_two_runs_at_the_same_moment_take_two_directories(here: Path, tcplab: Command) -> None:
     for _ in range(2):
         assert tcplab("run", "short.yaml", "--no-report", "--quiet").returncode == 0

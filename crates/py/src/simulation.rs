@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tcplab_sim::PlanError;
 use tcplab_sim::plan::Plan;
+use tcplab_sim::{PlanError, SplitCounts};
 
 use crate::capture::{Failure, Files};
 use crate::{controls, tables};
@@ -95,7 +95,8 @@ impl Simulation {
 
     /// Progress so far: events, packets, and simulated time in ns.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.simulation.as_ref().ok_or_else(finished)?.stats();
+        let simulation = self.simulation.as_ref().ok_or_else(finished)?;
+        let stats = simulation.stats();
         let dict = PyDict::new(py);
         dict.set_item("events", stats.events)?;
         dict.set_item("packets", stats.packets)?;
@@ -107,6 +108,12 @@ impl Simulation {
             entry.set_item("ttl_exceeded", routing.ttl_exceeded)?;
             dict.set_item("routing", entry)?;
         }
+        let counted = |(node, counts): (usize, SplitCounts)| {
+            let SplitCounts { accepted, refused, passed } = counts;
+            (node as u64, accepted, refused, passed)
+        };
+        let accelerators: Vec<_> = simulation.accelerators().map(counted).collect();
+        dict.set_item("accelerators", accelerators)?;
         Ok(dict)
     }
 }

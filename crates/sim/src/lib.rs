@@ -39,3 +39,4 @@ mod udp_stream;
 pub use error::PlanError;
 pub use recorder::Tables;
 pub use simulation::{Progress, Routing, RunStats, Simulation};
+pub use splitter::SplitCounts;

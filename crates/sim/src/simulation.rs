@@ -17,6 +17,7 @@ use crate::routing::ControlPlane;
 use crate::samplers::{self, Sampler};
 use crate::schedule::{Schedule, Slot};
 use crate::sim_context::{CLOCKS, CONTROL_PLANE, Discarded, SimContext, Timer};
+use crate::splitter::SplitCounts;
 use crate::streams::Streams;
 
 /// A simulation of one plan.
@@ -179,6 +180,12 @@ impl Simulation {
             Routing { converged, no_route, ttl_exceeded }
         });
         RunStats { events: self.events, packets: self.sim.packets, simulated, routing }
+    }
+
+    /// By its number in the plan, each node that has an accelerator.
+    pub fn accelerators(&self) -> impl Iterator<Item = (usize, SplitCounts)> {
+        let splitters = self.sim.splitters.iter().enumerate();
+        splitters.filter_map(|(node, splitter)| Some((node, splitter.as_ref()?.counts())))
     }
 
     /// The tables as they stand; the simulation need not have ended.

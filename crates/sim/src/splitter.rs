@@ -12,6 +12,18 @@ pub(crate) struct Splitter {
     held: u64,
     /// New connections pass.
     passing: bool,
+    counts: SplitCounts,
+}
+
+/// New connections of an accelerator by their fate, until it dies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SplitCounts {
+    /// Split.
+    pub accepted: u64,
+    /// Reset, because it was full.
+    pub refused: u64,
+    /// Left unsplit, because it was full.
+    pub passed: u64,
 }
 
 /// The fate of a new connection.
@@ -27,12 +39,16 @@ pub(crate) enum Admission {
 
 impl Splitter {
     pub(crate) fn new(settings: Accelerator) -> Splitter {
-        Splitter { settings, connections: 0, held: 0, passing: false }
+        Splitter { settings, connections: 0, held: 0, passing: false, counts: SplitCounts::default() }
     }
 
     /// When it dies.
     pub(crate) fn kill_at(&self) -> Time {
         self.settings.kill_at.unwrap_or(Time::NEVER)
+    }
+
+    pub(crate) fn counts(&self) -> SplitCounts {
+        self.counts
     }
 
     /// Takes a new connection, or not.
@@ -42,10 +58,17 @@ impl Splitter {
         }
         let full = self.settings.load(self.connections, self.held) == Load::Full;
         match self.settings.when_full {
-            WhenFull::Pass if self.passing => return Admission::Pass,
-            WhenFull::Reset if full => return Admission::Reset,
+            WhenFull::Pass if self.passing => {
+                self.counts.passed += 1;
+                return Admission::Pass;
+            }
+            WhenFull::Reset if full => {
+                self.counts.refused += 1;
+                return Admission::Reset;
+            }
             _ => {}
         }
+        self.counts.accepted += 1;
         self.connections += 1;
         self.note();
         Admission::Split

@@ -114,7 +114,7 @@ class Apart:
             raise OSError(*answer["errno"])
         return Progress(**answer)
 
-    def facts(self) -> dict[str, int]:
+    def facts(self) -> dict[str, Any]:
         """Progress so far."""
         return self._ask({"do": "facts"})
 

@@ -243,6 +243,10 @@ def _print(one: Finished, level: float, *, report: bool, quiet: bool) -> None:
     for number, manifest in results.manifests.items():
         if manifest.overload:
             warn(f"{one.path}: run {number} overloaded: {manifest.overload}")
+    for text in results.warnings:
+        # The others were said before it ran.
+        if text not in one.prepared.warnings:
+            warn(f"{one.path}: warning: {text}")
     if not quiet:
         # The report takes a second or two: the figures come first.
         from tcplab.present.summary_table import summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcplab import _core
+from tcplab.engine import accelerators
 from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.plan.kinds import node_kind
 from tcplab.plan.types import Plan
@@ -103,11 +104,8 @@ class Findings:
         if said := held_up(node, facts):
             self._overload.append(said)
             self.excess = max(self.excess, facts["waiting"]["worst"]["share"] / _WAITED)
-        if facts.get("accelerator", {}).get("passed"):
-            self.warnings.append(
-                f"{node}: the accelerator was full, and connections passed unsplit: raise its `connections`,"
-                " its `memory` or the limit of open files (ulimit -Hn)"
-            )
+        limits = "its `connections`, its `memory` or the limit of open files (ulimit -Hn)"
+        self.warnings += accelerators.full(node, facts.get("accelerator", {}), limits)
         missed = facts.get("socket_samples", {}).get("missed", 0)
         taken = facts.get("socket_samples", {}).get("taken", 0)
         if missed > 0.01 * (missed + taken):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tcplab.cc.apart import Apart
 from tcplab.cc.errors import ControlCrashError
 from tcplab.cc.plans import libraries, obstacles
+from tcplab.engine import accelerators
 from tcplab.engine.base import Outcome, Problem, Progress, Status
 from tcplab.engine.errors import PlanError
 
@@ -57,6 +58,7 @@ class SimEngine:
         state = Progress(0, plan["duration"])
         status, message = Status.DONE, ""
         facts: dict[str, Any] = {"engine_version": _core.version()}
+        warnings: list[str] = []
         try:
             with _simulation(plan, run_dir, lambda: progress(state)) as simulation:
                 try:
@@ -69,12 +71,18 @@ class SimEngine:
                     status = Status.INTERRUPTED
                     message = f"stopped at {state.time / 1e9:.3f} s of {state.duration / 1e9:g} s"
                 facts |= simulation.facts()
+                for number, *counts in facts.pop("accelerators"):
+                    node = plan["nodes"][number]["name"]
+                    counted = dict(zip(("accepted", "refused", "passed"), counts, strict=True))
+                    facts.setdefault("nodes", {})[node] = {"accelerator": counted}
+                    warnings += accelerators.full(node, counted, "its `connections` or its `memory`")
                 _write(run_dir, simulation.finish())
         except ControlCrashError as problem:
             # The recorded tables were in the process that is gone.
             message = f"{message}; {problem}" if message else str(problem)
             status = Status.FAILED if status is Status.DONE else status
-        return Outcome(status, message, facts={**facts, "wall_time": time.monotonic() - began})
+        facts["wall_time"] = time.monotonic() - began
+        return Outcome(status, message, tuple(warnings), facts)
 
 
 @contextmanager

@@ -60,3 +60,7 @@ def test_an_accelerator_that_was_full_is_warned_of() -> None:
     findings.note(Event("gateway", "done", {"facts": {"accelerator": {**counts, "passed": 1}}}))
     [warning] = findings.warnings
     assert warning.startswith("gateway: the accelerator was full, and connections passed unsplit: raise its")
+    findings.note(Event("gateway", "done", {"facts": {"accelerator": {**counts, "refused": 2}}}))
+    assert findings.warnings[1].startswith(
+        "gateway: the accelerator was full, and reset 2 connections: raise"
+    )
