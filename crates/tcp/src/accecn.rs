@@ -308,14 +308,14 @@ impl Connection {
         }
         accurate.marks_unacknowledged += packets;
         let marks = accurate.marks_unacknowledged;
-        let is_due = if bytes > 0 || self.delack.is_scheduled() {
+        let is_due = if bytes > 0 || self.rcv.delack.is_scheduled() {
             (bytes > 0 && changed) || marks >= MARKS_MAX
         } else {
             // Without SACK an ACK of ACKs would pass for a duplicate ACK.
             self.sack_ok && marks >= MARKS_OF_ACKS_MAX
         };
         if is_due {
-            self.delack.ack_now();
+            self.rcv.delack.ack_now();
         }
     }
 

@@ -93,7 +93,7 @@ impl Connection {
             self.sk.icsk_retransmits = 0;
         }
         self.note_ack_header(segment, prior_snd_una, &mut state);
-        self.persist.probes_out = 0;
+        self.snd.persist.probes_out = 0;
         if prior_packets == 0 {
             self.note_accurate_ecn(segment, 0, &mut state);
             if state.flags.dsack {
@@ -106,7 +106,7 @@ impl Connection {
         self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
         self.note_accurate_ecn(segment, self.sk.delivered.wrapping_sub(prior_delivered), &mut state);
         self.rack_adapt_window(state.rate.prior_delivered);
-        if self.tail_loss.is_out() {
+        if self.snd.tail_loss.is_out() {
             self.process_probe_ack(ack, state.flags);
         }
         if self.is_dubious(&state.flags) {
@@ -177,7 +177,7 @@ impl Connection {
         if self.accurate() {
             state.event = event;
         } else {
-            self.control.in_ack_event(&mut self.sk, event);
+            self.snd.control.in_ack_event(&mut self.sk, event);
         }
     }
 
@@ -192,7 +192,7 @@ impl Connection {
             state.flags.ece = true;
             state.event |= CA_ACK_ECE;
         }
-        self.control.in_ack_event(&mut self.sk, state.event);
+        self.snd.control.in_ack_event(&mut self.sk, state.event);
     }
 
     fn update_window(&mut self, segment: &Segment, window: u32, state: &mut AckState) {
@@ -238,9 +238,9 @@ impl Connection {
         let mut lowest = prior_highest;
         let mut acked = 0;
         let mut lone_runt = false;
-        while !self.board.is_empty() {
-            let id = self.board.head();
-            let sent = *self.board.get(id);
+        while !self.snd.board.is_empty() {
+            let id = self.snd.board.head();
+            let sent = *self.snd.board.get(id);
             if after(sent.end_seq, snd_una) {
                 break;
             }
@@ -278,17 +278,17 @@ impl Connection {
                 self.sk.bytes_acked -= 1;
             }
             if sent.has(BURST_START) {
-                self.buffer.note_burst_acked();
+                self.snd.buffer.note_burst_acked();
             }
             self.sk.packets_out -= 1;
             acked += 1;
             self.rate_on_delivered(id, state);
-            self.board.pop();
+            self.snd.board.pop();
         }
         if acked > 0 {
             state.flags.data_acked = true;
         }
-        match self.board.first() {
+        match self.snd.board.first() {
             Some(first) if first.has(SACKED) => state.flags.reneging = true,
             Some(_) => {}
             None => self.chrono_stop_busy(),
@@ -323,7 +323,7 @@ impl Connection {
             } else if before(lowest, prior_highest) {
                 self.note_reordering(lowest);
             }
-        } else if let (Some(first), true, Some(sack_rtt)) = (self.board.first(), updated, sack_rtt_us) {
+        } else if let (Some(first), true, Some(sack_rtt)) = (self.snd.board.first(), updated, sack_rtt_us) {
             // A SACK of something sent after the first segment must not put its timeout off.
             if u64::from(sack_rtt) > now - first.sent_us {
                 state.flags.restart_timer = true;
@@ -337,7 +337,7 @@ impl Connection {
                 .mss_cache
                 .wrapping_mul(self.sk.delivered.wrapping_sub(state.rate.prior_delivered)),
         };
-        self.control.pkts_acked(&mut self.sk, &sample);
+        self.snd.control.pkts_acked(&mut self.sk, &sample);
     }
 
     /// Takes the RTT from what was acknowledged, else SACKed, else from the timestamp (RFC 7323, section 4.1).
@@ -366,8 +366,8 @@ impl Connection {
 
     /// Lets the control, or the reduction under way, set the window (Linux `tcp_cong_control`).
     fn control_window(&mut self, ack: u32, delivered: u32, state: &AckState) {
-        if self.control.has_cong_control() {
-            self.control.cong_control(&mut self.sk, ack, state.flags.bits(), &state.rate);
+        if self.snd.control.has_cong_control() {
+            self.snd.control.cong_control(&mut self.sk, ack, state.flags.bits(), &state.rate);
             return;
         }
         if self.in_cwnd_reduction() {
@@ -375,10 +375,10 @@ impl Connection {
         } else {
             let flags = &state.flags;
             // Where the network reorders, a SACK is progress too (`tcp_may_raise_cwnd`).
-            let raises = if self.rack.reorders() { flags.delivers() } else { flags.data_acked };
+            let raises = if self.snd.rack.reorders() { flags.delivers() } else { flags.data_acked };
             if raises {
-                self.control.cong_avoid(&mut self.sk, ack, delivered);
-                self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+                self.snd.control.cong_avoid(&mut self.sk, ack, delivered);
+                self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
             }
         }
         self.update_pacing_rate();
@@ -392,7 +392,7 @@ impl Connection {
                 if after(self.sk.snd_nxt, self.sk.high_seq) {
                     return;
                 }
-                self.frto = false;
+                self.snd.frto = false;
             }
             Rexmit::Lost => {}
         }

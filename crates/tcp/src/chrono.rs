@@ -56,27 +56,27 @@ impl Chrono {
 
 impl Connection {
     pub(crate) fn chrono_start_busy(&mut self) {
-        self.chrono.start(Limit::Busy, self.sk.tcp_mstamp);
+        self.snd.chrono.start(Limit::Busy, self.sk.tcp_mstamp);
     }
 
     pub(crate) fn chrono_stop_busy(&mut self) {
-        let nothing_left = self.board.is_empty() && !self.has_unsent();
-        self.chrono.stop(Limit::Busy, nothing_left, self.sk.tcp_mstamp);
+        let nothing_left = self.snd.board.is_empty() && !self.has_unsent();
+        self.snd.chrono.stop(Limit::Busy, nothing_left, self.sk.tcp_mstamp);
     }
 
     pub(crate) fn chrono_rwnd_limited(&mut self, limited: bool) {
         if limited {
-            self.chrono.start(Limit::ReceiveWindow, self.sk.tcp_mstamp);
-        } else if self.chrono.limit == Limit::ReceiveWindow {
-            self.chrono.stop(Limit::ReceiveWindow, false, self.sk.tcp_mstamp);
+            self.snd.chrono.start(Limit::ReceiveWindow, self.sk.tcp_mstamp);
+        } else if self.snd.chrono.limit == Limit::ReceiveWindow {
+            self.snd.chrono.stop(Limit::ReceiveWindow, false, self.sk.tcp_mstamp);
         }
     }
 
     pub(crate) fn chrono_start_sndbuf_limited(&mut self) {
-        self.chrono.start(Limit::SendBuffer, self.sk.tcp_mstamp);
+        self.snd.chrono.start(Limit::SendBuffer, self.sk.tcp_mstamp);
     }
 
     pub(crate) fn chrono_stop_sndbuf_limited(&mut self) {
-        self.chrono.stop(Limit::SendBuffer, false, self.sk.tcp_mstamp);
+        self.snd.chrono.stop(Limit::SendBuffer, false, self.sk.tcp_mstamp);
     }
 }

@@ -6,26 +6,13 @@ use std::collections::VecDeque;
 use tcplab_control::{CaState, Control, TcpSock};
 use tcplab_units::{Span, Time, prefetch_start};
 
-use crate::chrono::Chrono;
-use crate::cwnd::CwndUse;
-use crate::delack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::gro::Gro;
 use crate::handshake::TIMESTAMP_BYTES;
-use crate::persist::Persist;
-use crate::prr::Prr;
-use crate::rack::Rack;
-use crate::rate::LatestRate;
 use crate::receive::Receiver;
-use crate::rtt::Rtt;
-use crate::sack::SackCache;
-use crate::scoreboard::Scoreboard;
+use crate::sender::Sender;
 use crate::seq::before;
-use crate::small_queue::SmallQueue;
-use crate::sndbuf::SendBuffer;
 use crate::timers::Timers;
-use crate::tlp::TailLoss;
-use crate::undo::Undo;
 use crate::window::ReceiveWindow;
 use crate::{Config, Segment};
 
@@ -44,37 +31,18 @@ const NOTICES: usize = 1_024;
 /// first, then what all segments need, what sending needs, and what is rarely needed: `prefetch` asks for no more.
 #[repr(C, align(64))]
 pub struct Connection {
-    pub(crate) window: ReceiveWindow,
-    pub(crate) delack: DelayedAck,
     pub(crate) rcv: Receiver,
     pub(crate) now: Time,
     pub(crate) state: State,
     pub(crate) established: bool,
     pub(crate) sack_ok: bool,
     pub(crate) timestamps_ok: bool,
-    /// A timeout may prove spurious (RFC 5682).
-    pub(crate) frto: bool,
     pub(crate) sk: TcpSock,
     pub(crate) timers: Timers,
     pub(crate) outbox: Outbox,
     pub(crate) ecn: EcnState,
-    pub(crate) snd: SendState,
     pub(crate) config: Config,
-    pub(crate) rtt: Rtt,
-    pub(crate) buffer: SendBuffer,
-    pub(crate) tail_loss: TailLoss,
-    pub(crate) prr: Prr,
-    pub(crate) small_queue: SmallQueue,
-    pub(crate) counters: Counters,
-    pub(crate) chrono: Chrono,
-    pub(crate) board: Scoreboard,
-    pub(crate) persist: Persist,
-    pub(crate) rack: Rack,
-    pub(crate) cwnd_use: CwndUse,
-    pub(crate) latest_rate: LatestRate,
-    pub(crate) control: Control,
-    pub(crate) undo: Undo,
-    pub(crate) sack_cache: SackCache,
+    pub(crate) snd: Sender,
     pub(crate) gro: Gro,
     pub(crate) handshake: Handshake,
     pub(crate) last_invalid_us: u64,
@@ -95,7 +63,7 @@ impl Outbox {
     }
 }
 
-/// How far a connection is. `SendState` and `Receiver` say which half is closed.
+/// How far a connection is. `Sender` and `Receiver` say which half is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     SynSent,
@@ -103,39 +71,6 @@ pub(crate) enum State {
     Established,
     Closed,
     Aborted,
-}
-
-/// Sequence and window of the sending half, as far as controls do not see them.
-#[derive(Debug, Default)]
-pub(crate) struct SendState {
-    /// End of what the application has written.
-    pub write_seq: u32,
-    /// The peer's window.
-    pub wnd: u32,
-    /// Largest payload the peer takes, options subtracted.
-    pub mss: u32,
-    /// Largest window the peer ever advertised.
-    pub max_window: u32,
-    /// Segment that last updated the window.
-    pub wl1: u32,
-    pub wscale: u8,
-    /// End of the highest SACKed segment.
-    pub highest_sack: u32,
-    /// The peer discarded what it had SACKed.
-    pub reneged: bool,
-    /// Duplicates the peer has reported, segments.
-    pub dsack_segments: u64,
-    /// End of the last segment that was not full (Minshall).
-    pub small_end: u32,
-    /// When data was last sent, microseconds.
-    pub last_sent_us: u64,
-    /// First timeout since something was last acknowledged, microseconds.
-    pub first_timeout_us: u64,
-    /// The application will write no more.
-    pub closing: bool,
-    pub fin_queued: bool,
-    pub fin_sent: bool,
-    pub fin_acked: bool,
 }
 
 /// State needed until the connection is established.
@@ -256,7 +191,7 @@ impl Connection {
         let mut connection = Connection::new(config, control, isn, State::SynReceived, now);
         let ecn = connection.ecn_accepts(syn);
         if config.timestamps && syn.has_timestamp {
-            connection.window = ReceiveWindow::new(config, config.mss - TIMESTAMP_BYTES.min(config.mss));
+            connection.rcv.window = ReceiveWindow::new(config, config.mss - TIMESTAMP_BYTES.min(config.mss));
         }
         connection.note_syn_options(syn);
         connection.ecn_set(ecn, syn);
@@ -276,40 +211,21 @@ impl Connection {
             tl_random: (u64::from(isn) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ..TcpSock::default()
         };
-        let window = ReceiveWindow::new(config, config.mss);
         let mut connection = Connection {
             sk,
-            control,
             config: config.clone(),
             now,
             state,
             established: false,
             sack_ok: config.sack,
             timestamps_ok: config.timestamps,
-            frto: false,
-            snd: SendState { write_seq: after_syn, small_end: isn, ..SendState::default() },
             timers: Timers::new(),
-            board: Scoreboard::new(),
             outbox: Outbox::default(),
-            rcv: Receiver::new(),
-            delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised()),
-            window,
-            rtt: Rtt::new(config.rto_min),
-            rack: Rack::new(),
-            tail_loss: TailLoss::default(),
-            prr: Prr::default(),
-            undo: Undo::default(),
-            sack_cache: SackCache::default(),
-            latest_rate: LatestRate::default(),
-            cwnd_use: CwndUse::default(),
-            buffer: SendBuffer::new(config, after_syn),
-            small_queue: SmallQueue::default(),
-            chrono: Chrono::new(),
-            persist: Persist::default(),
             ecn: EcnState::default(),
+            rcv: Receiver::new(config),
+            snd: Sender::new(config, control, isn),
             gro: Gro::default(),
             handshake: Handshake::default(),
-            counters: Counters::default(),
             last_invalid_us: 0,
         };
         connection.set_now(now);
@@ -459,7 +375,7 @@ impl Connection {
 
     /// Totals of what was sent and lost (cheaper than `info`).
     pub fn counters(&self) -> Counters {
-        self.counters
+        self.snd.counters
     }
 
     /// Whether it was reset or given up, by either end.
@@ -480,9 +396,9 @@ impl Connection {
     /// A snapshot.
     pub fn info(&self, now: Time) -> Info {
         let sk = &self.sk;
-        let (busy_time, rwnd_limited, sndbuf_limited) = self.chrono.spans(now.as_us() + EPOCH_US);
+        let (busy_time, rwnd_limited, sndbuf_limited) = self.snd.chrono.spans(now.as_us() + EPOCH_US);
         let us = |us: u32| Span::from_us(u64::from(us));
-        let rate = &self.latest_rate;
+        let rate = &self.snd.latest_rate;
         let delivery_rate = (rate.interval_us > 0)
             .then(|| u64::from(rate.delivered) * u64::from(sk.mss_cache) * 8_000_000 / rate.interval_us);
         Info {
@@ -490,7 +406,7 @@ impl Connection {
             cwnd: sk.snd_cwnd,
             ssthresh: (sk.snd_ssthresh < tcplab_control::sock::INFINITE_SSTHRESH).then_some(sk.snd_ssthresh),
             srtt: us(sk.srtt_us >> 3),
-            rttvar: us(self.rtt.deviation_us()),
+            rttvar: us(self.snd.rtt.deviation_us()),
             min_rtt: (sk.rtt_min_us != u32::MAX).then(|| us(sk.rtt_min_us)),
             inflight: sk.packets_in_flight(),
             lost: sk.lost_out.saturating_sub(sk.retrans_out),
@@ -502,14 +418,14 @@ impl Connection {
             app_limited: rate.app_limited,
             rwnd: u64::from(self.snd.wnd),
             mss: sk.mss_cache,
-            rto: Span::from_us(self.rtt.rto_us()),
+            rto: Span::from_us(self.snd.rtt.rto_us()),
             bytes_acked: sk.bytes_acked,
-            bytes_sent: self.counters.bytes_sent,
+            bytes_sent: self.snd.counters.bytes_sent,
             bytes_received: self.rcv.bytes,
-            segments_sent: self.counters.segments_sent,
-            retransmits: self.counters.retransmits,
-            rtos: self.counters.rtos,
-            losses_detected: self.counters.losses_detected,
+            segments_sent: self.snd.counters.segments_sent,
+            retransmits: self.snd.counters.retransmits,
+            rtos: self.snd.counters.rtos,
+            losses_detected: self.snd.counters.losses_detected,
             delivered_ce: u64::from(sk.delivered_ce),
             busy_time,
             rwnd_limited,
@@ -519,7 +435,7 @@ impl Connection {
 
     /// The control at work.
     pub fn control(&self) -> &Control {
-        &self.control
+        &self.snd.control
     }
 
     /// Exchanges the outbox for another, if both are empty; whether they are.
@@ -541,17 +457,17 @@ impl Connection {
     #[inline]
     pub fn prefetch(&self, brings_data: bool) {
         if brings_data {
-            prefetch_start::<{ offset_of!(Connection, tail_loss) }>(self);
+            prefetch_start::<{ offset_of!(Connection, snd.tail_loss) }>(self);
         } else {
-            prefetch_start::<{ offset_of!(Connection, undo) }>(self);
+            prefetch_start::<{ offset_of!(Connection, snd.undo) }>(self);
         }
     }
 
     /// The same for the memory behind the endpoint.
     #[inline]
     pub fn prefetch_behind(&self) {
-        self.board.prefetch();
-        self.control.prefetch();
+        self.snd.board.prefetch();
+        self.snd.control.prefetch();
     }
 
     pub(crate) fn set_now(&mut self, now: Time) {

@@ -180,26 +180,26 @@ impl DelayedAck {
 
 impl Connection {
     pub(crate) fn enter_quick_ack(&mut self, maximum: u32) {
-        self.delack.raise_quick(self.window.advertised(), maximum);
-        self.delack.pingpong = 0;
-        self.delack.ato_us = ATO_MIN_US;
+        self.rcv.delack.raise_quick(self.rcv.window.advertised(), maximum);
+        self.rcv.delack.pingpong = 0;
+        self.rcv.delack.ato_us = ATO_MIN_US;
     }
 
     /// New in-order data arrived in segments of `size` (`tcp_event_data_recv`).
     pub(crate) fn note_data_received(&mut self, size: u32, flags: u8) {
-        self.delack.scheduled = true;
-        if self.delack.note_size(size, flags, self.option_bytes()) {
+        self.rcv.delack.scheduled = true;
+        if self.rcv.delack.note_size(size, flags, self.option_bytes()) {
             self.adapt_ratio(size);
         }
         self.measure_receiver_rtt();
-        if self.delack.note_arrival(self.sk.tcp_mstamp, self.rtt.rto_us()) {
-            self.delack.raise_quick(self.window.advertised(), MAX_QUICK);
+        if self.rcv.delack.note_arrival(self.sk.tcp_mstamp, self.snd.rtt.rto_us()) {
+            self.rcv.delack.raise_quick(self.rcv.window.advertised(), MAX_QUICK);
         }
     }
 
     /// Decides on the ACK that arriving data asks for. `out_of_order`: it may have been out of order.
     pub(crate) fn check_ack(&mut self, out_of_order: bool) {
-        if !self.delack.scheduled {
+        if !self.rcv.delack.scheduled {
             return;
         }
         if self.acks_at_once() {
@@ -214,34 +214,34 @@ impl Connection {
     }
 
     fn acks_at_once(&mut self) -> bool {
-        if self.delack.acks_at_once() {
+        if self.rcv.delack.acks_at_once() {
             return true;
         }
-        self.window.unacknowledged(self.rcv.nxt) > self.delack.segment_size
-            && (self.rcv.unread == 0 || self.possible_window() >= self.window.advertised())
+        self.rcv.window.unacknowledged(self.rcv.nxt) > self.rcv.delack.segment_size
+            && (self.rcv.unread == 0 || self.possible_window() >= self.rcv.window.advertised())
     }
 
     /// After the third duplicate, ACKs for out-of-order data are held back by a twentieth of the RTT, at
     /// most 1 ms.
     fn compress_ack(&mut self) {
-        if !self.sack_ok || self.delack.held_back >= MAX_COMPRESSED {
+        if !self.sack_ok || self.rcv.delack.held_back >= MAX_COMPRESSED {
             self.send_ack();
             return;
         }
-        if self.delack.held_at != self.rcv.nxt {
-            self.delack.held_at = self.rcv.nxt;
-            self.delack.duplicates = 0;
+        if self.rcv.delack.held_at != self.rcv.nxt {
+            self.rcv.delack.held_at = self.rcv.nxt;
+            self.rcv.delack.duplicates = 0;
         }
-        if self.delack.duplicates < UNCOMPRESSED {
-            self.delack.duplicates += 1;
+        if self.rcv.delack.duplicates < UNCOMPRESSED {
+            self.rcv.delack.duplicates += 1;
             self.send_ack();
             return;
         }
-        self.delack.held_back += 1;
+        self.rcv.delack.held_back += 1;
         if self.timers.compressed_ack != Time::NEVER {
             return;
         }
-        let mut rtt = self.window.rtt_us();
+        let mut rtt = self.rcv.window.rtt_us();
         if self.sk.srtt_us != 0 {
             rtt = rtt.min(self.sk.srtt_us);
         }
@@ -256,13 +256,13 @@ impl Connection {
 
     /// Sends the ACK that compression holds back, if any.
     pub(crate) fn send_compressed_ack(&mut self) {
-        if self.delack.held_back > 0 {
+        if self.rcv.delack.held_back > 0 {
             self.send_ack();
         }
     }
 
     fn delay_ack(&mut self) {
-        let delack = &self.delack;
+        let delack = &self.rcv.delack;
         let mut ato = delack.ato_us;
         if ato > DELAY_MIN_US {
             let mut maximum = if delack.interactive() || delack.pushed { DELAY_MAX_US } else { 500_000 };
@@ -280,22 +280,22 @@ impl Connection {
             }
             due = due.min(self.timers.delayed_ack);
         }
-        self.delack.timer = true;
+        self.rcv.delack.timer = true;
         self.timers.delayed_ack = due;
     }
 
     pub(crate) fn delayed_ack_timeout(&mut self) {
         self.timers.delayed_ack = Time::NEVER;
-        self.delack.timer = false;
-        if !self.delack.scheduled {
+        self.rcv.delack.timer = false;
+        if !self.rcv.delack.scheduled {
             return;
         }
-        if self.delack.interactive() {
+        if self.rcv.delack.interactive() {
             // The reply did not come in time.
-            self.delack.pingpong = 0;
-            self.delack.ato_us = ATO_MIN_US;
+            self.rcv.delack.pingpong = 0;
+            self.rcv.delack.ato_us = ATO_MIN_US;
         } else {
-            self.delack.ato_us = (self.delack.ato_us * 2).min(self.rtt.rto_us());
+            self.rcv.delack.ato_us = (self.rcv.delack.ato_us * 2).min(self.snd.rtt.rto_us());
         }
         self.send_ack();
     }
@@ -304,16 +304,16 @@ impl Connection {
     /// by an application that does not answer, or if the window has doubled (`tcp_cleanup_rbuf`).
     pub(crate) fn ack_after_read(&mut self, copied: u64) {
         let mut due = false;
-        if self.delack.scheduled {
-            let unacknowledged = self.window.unacknowledged(self.rcv.nxt);
-            let delack = &self.delack;
+        if self.rcv.delack.scheduled {
+            let unacknowledged = self.rcv.window.unacknowledged(self.rcv.nxt);
+            let delack = &self.rcv.delack;
             let message_read = copied > 0
                 && self.rcv.unread == 0
                 && (delack.pushed_twice || (delack.pushed && !delack.interactive()));
             due = unacknowledged > delack.segment_size || message_read;
         }
         if !due && copied > 0 && !self.rcv.closed {
-            let left = self.window.left(self.rcv.nxt);
+            let left = self.rcv.window.left(self.rcv.nxt);
             if 2 * u64::from(left) <= self.window_clamp() {
                 let new = self.possible_window();
                 due = new > 0 && new >= 2 * left;
@@ -383,7 +383,7 @@ impl Connection {
 
     fn note_ack_sent(&mut self) {
         self.accecn_acknowledged();
-        let delack = &mut self.delack;
+        let delack = &mut self.rcv.delack;
         if delack.held_back > 0 {
             delack.held_back = 0;
             self.timers.compressed_ack = Time::NEVER;

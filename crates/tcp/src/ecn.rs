@@ -67,11 +67,11 @@ impl Connection {
 
     /// Whether we speak accurate ECN.
     fn knows_accurate(&self) -> bool {
-        self.config.ecn == Ecn::Accecn || self.control.needs_accecn()
+        self.config.ecn == Ecn::Accecn || self.snd.control.needs_accecn()
     }
 
     fn asks_for_ecn(&self) -> bool {
-        matches!(self.config.ecn, Ecn::On | Ecn::Accecn) || self.control.needs_ecn()
+        matches!(self.config.ecn, Ecn::On | Ecn::Accecn) || self.snd.control.needs_ecn()
     }
 
     /// Makes our SYN ask for ECN. Even the SYN is ECN-capable where the control needs all to be (`tcp_ecn_send_syn`).
@@ -82,7 +82,7 @@ impl Connection {
         }
         syn.flags |= ECE | CWR;
         syn.ae = accurate;
-        if self.control.needs_ecn() {
+        if self.snd.control.needs_ecn() {
             syn.ecn = if accurate { self.ecn_codepoint(EcnFeedback::Accurate) } else { ECT_0 };
         }
     }
@@ -96,7 +96,8 @@ impl Connection {
         if self.knows_accurate() && !matches!(ace(syn), 0b000 | 0b011) {
             EcnFeedback::Accurate
         } else if asked
-            && (self.control.needs_ecn() || (self.config.ecn != Ecn::Off && (syn.ecn == NOT_ECT || syn.ae)))
+            && (self.snd.control.needs_ecn()
+                || (self.config.ecn != Ecn::Off && (syn.ecn == NOT_ECT || syn.ae)))
         {
             EcnFeedback::Classic
         } else {
@@ -144,7 +145,7 @@ impl Connection {
         match feedback {
             EcnFeedback::None => NOT_ECT,
             EcnFeedback::Accurate if self.ecn.accurate.without_ect => NOT_ECT,
-            EcnFeedback::Accurate if self.control.sends_ect1() => ECT_1,
+            EcnFeedback::Accurate if self.snd.control.sends_ect1() => ECT_1,
             _ => ECT_0,
         }
     }
@@ -165,7 +166,7 @@ impl Connection {
         if feedback == EcnFeedback::None {
             return;
         }
-        if (new && segment.flags & ACK != 0) || self.control.needs_ecn() {
+        if (new && segment.flags & ACK != 0) || self.snd.control.needs_ecn() {
             segment.ecn = self.ecn_codepoint(feedback);
         }
         if new && self.ecn.announce {
@@ -183,7 +184,7 @@ impl Connection {
             EcnFeedback::Classic => {}
             EcnFeedback::Accurate => self.accecn_header(segment),
         }
-        if self.control.needs_ecn() {
+        if self.snd.control.needs_ecn() {
             segment.ecn = self.ecn_codepoint(feedback);
         }
     }
@@ -194,7 +195,7 @@ impl Connection {
         if segment.flags & CWR != 0 && self.ecn_ok() {
             self.sk.ecn_flags &= !ECN_DEMAND_CWR;
             if segment.len > 0 {
-                self.delack.ack_now();
+                self.rcv.delack.ack_now();
             }
         }
     }
@@ -228,19 +229,19 @@ impl Connection {
 
     /// Tells a control that needs ECN whether arriving data was marked, and does what it asks for.
     fn ecn_ca_event(&mut self, event: CaEvent) {
-        if !self.control.needs_ecn() {
+        if !self.snd.control.needs_ecn() {
             return;
         }
-        self.sk.icsk_ack_pending = if self.delack.timer_armed() { ACK_TIMER } else { 0 };
+        self.sk.icsk_ack_pending = if self.rcv.delack.timer_armed() { ACK_TIMER } else { 0 };
         let asked = self.sk.tl_acks_asked;
-        self.control.cwnd_event(&mut self.sk, event);
+        self.snd.control.cwnd_event(&mut self.sk, event);
         if self.sk.tl_acks_asked != asked {
             let flags = core::mem::replace(&mut self.sk.ecn_flags, self.sk.tl_ack_ecn_flags);
             self.send_ack_up_to(self.sk.tl_ack_nxt);
             self.sk.ecn_flags = flags;
         }
         if self.sk.icsk_ack_pending & ACK_NOW != 0 {
-            self.delack.ack_now();
+            self.rcv.delack.ack_now();
         }
     }
 }

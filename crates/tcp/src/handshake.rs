@@ -25,7 +25,7 @@ impl Connection {
         syn.flags = SYN;
         self.ecn_ask(&mut syn);
         self.ecn.accurate.syn_codepoint = syn.ecn;
-        syn.window = self.window.advertised() as u16;
+        syn.window = self.rcv.window.advertised() as u16;
         self.emit_syn(syn);
     }
 
@@ -55,13 +55,13 @@ impl Connection {
             ts_val: if self.timestamps_ok { self.timestamp() } else { 0 },
             ts_ecr: self.rcv.ts_recent,
             sack: [(0, 0); 4],
-            window: self.window.advertised() as u16,
+            window: self.rcv.window.advertised() as u16,
             flags: 0,
             ae: false,
             accecn: AccEcnOption::default(),
             sack_count: 0,
             mss: self.config.mss.min(65_535) as u16,
-            window_scale: if active || self.handshake.peer_scales { self.window.scale() } else { 255 },
+            window_scale: if active || self.handshake.peer_scales { self.rcv.window.scale() } else { 255 },
             ecn: 0,
             sack_permitted: self.sack_ok,
             has_timestamp: self.timestamps_ok,
@@ -79,7 +79,7 @@ impl Connection {
         if self.handshake.peer_scales {
             self.snd.wscale = syn.window_scale.min(14);
         } else {
-            self.window.no_scaling();
+            self.rcv.window.no_scaling();
         }
         if self.timestamps_ok {
             self.rcv.ts_recent = syn.ts_val;
@@ -92,7 +92,7 @@ impl Connection {
         self.rcv.nxt = syn.seq.wrapping_add(1);
         self.sk.rcv_nxt = self.rcv.nxt;
         self.rcv.copied = self.rcv.nxt;
-        self.window.start_at(self.rcv.nxt);
+        self.rcv.window.start_at(self.rcv.nxt);
         self.snd.wl1 = syn.seq;
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         self.snd.wnd = u32::from(syn.window);
@@ -178,11 +178,11 @@ impl Connection {
         };
         self.snd.small_end = self.sk.snd_una;
         self.snd.last_sent_us = self.sk.tcp_mstamp;
-        self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         // A SYN lost more than once asks for care (RFC 5681, section 3.1; Linux `tcp_init_transfer`).
         self.sk.snd_cwnd = if self.handshake.retries > 1 { 1 } else { self.config.initial_window };
-        self.delack =
-            DelayedAck::new(self.config.delayed_ack, self.advertised_mss(), self.window.advertised());
+        self.rcv.delack =
+            DelayedAck::new(self.config.delayed_ack, self.advertised_mss(), self.rcv.window.advertised());
         self.start_receive_window();
         if self.config.pacing {
             self.sk.sk_pacing_status = PACING_NEEDED;
@@ -191,9 +191,9 @@ impl Connection {
         if let Some(us) = sample {
             self.take_rtt_sample(us, us, false);
         }
-        self.control.init(&mut self.sk);
+        self.snd.control.init(&mut self.sk);
         self.expand_send_buffer();
-        if !self.control.has_cong_control() {
+        if !self.snd.control.has_cong_control() {
             self.update_pacing_rate();
         }
     }

@@ -50,7 +50,7 @@ impl Connection {
         }
         if self.timestamps_ok
             && segment.has_timestamp
-            && !after(segment.seq, self.window.advertised_at())
+            && !after(segment.seq, self.rcv.window.advertised_at())
             && !before(segment.ts_val, self.rcv.ts_recent)
         {
             self.rcv.ts_recent = segment.ts_val;
@@ -71,15 +71,15 @@ impl Connection {
         }
         self.push_pending();
         self.check_send_space();
-        if self.delack.is_scheduled() || self.delack.is_due_now() {
-            self.delack.schedule();
+        if self.rcv.delack.is_scheduled() || self.rcv.delack.is_due_now() {
+            self.rcv.delack.schedule();
             self.check_ack(true);
         }
         if self.rcv.reads_at_once && self.rcv.unread > 0 {
             self.read_bytes(u64::MAX);
         }
         if self.snd.fin_acked && self.rcv.closed && self.state == State::Established {
-            if self.delack.is_scheduled() {
+            if self.rcv.delack.is_scheduled() {
                 self.send_ack();
             }
             self.state = State::Closed;
@@ -145,7 +145,7 @@ impl Connection {
             && segment.seq == self.rcv.nxt
             && segment.ack == self.sk.snd_una
             && !updates
-            && age * 1_000 <= self.rtt.rto_us() * 6 / 5
+            && age * 1_000 <= self.snd.rtt.rto_us() * 6 / 5
     }
 
     fn answer_unacceptable(&mut self, segment: &Segment, end: u32) {

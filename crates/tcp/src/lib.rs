@@ -30,6 +30,7 @@ mod retransmit;
 mod rtt;
 mod sack;
 mod scoreboard;
+mod sender;
 mod seq;
 mod small_queue;
 mod sndbuf;

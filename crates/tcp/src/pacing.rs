@@ -39,7 +39,7 @@ impl Connection {
     pub(crate) fn pace(&mut self, bytes: u32) {
         let previous = self.sk.tcp_wstamp_ns;
         self.sk.tcp_wstamp_ns = previous.max(self.sk.tcp_clock_cache);
-        if !self.paces() || self.counters.segments_sent < UNPACED_SEGMENTS {
+        if !self.paces() || self.snd.counters.segments_sent < UNPACED_SEGMENTS {
             return;
         }
         let rate = self.sk.sk_pacing_rate;

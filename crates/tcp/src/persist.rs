@@ -15,14 +15,14 @@ pub(crate) struct Persist {
 
 impl Connection {
     fn probe_interval_us(&self) -> u64 {
-        let base = self.rtt.rto_us().max(200_000);
-        (base << self.rtt.backoff().min(10)).min(RTO_MAX_US)
+        let base = self.snd.rtt.rto_us().max(200_000);
+        (base << self.snd.rtt.backoff().min(10)).min(RTO_MAX_US)
     }
 
     /// Arms the probe if there is data, none of it is out and no timer runs.
     pub(crate) fn arm_window_probe(&mut self) {
         if self.sk.packets_out == 0 && self.timers.pending == Pending::Nothing && self.has_unsent() {
-            self.arm_xmit_paced(Pending::WindowProbe, self.rtt.rto_us().max(200_000));
+            self.arm_xmit_paced(Pending::WindowProbe, self.snd.rtt.rto_us().max(200_000));
         }
     }
 
@@ -32,7 +32,7 @@ impl Connection {
             return;
         }
         if self.next_fits_window() {
-            self.rtt.reset_backoff();
+            self.snd.rtt.reset_backoff();
             self.timers.stop_xmit();
         } else {
             self.arm_xmit_paced(Pending::WindowProbe, self.probe_interval_us());
@@ -41,21 +41,21 @@ impl Connection {
 
     pub(crate) fn window_probe_timeout(&mut self) {
         if self.sk.packets_out > 0 || !self.has_unsent() {
-            self.persist.probes_out = 0;
+            self.snd.persist.probes_out = 0;
             return;
         }
-        if self.persist.probes_out >= RETRIES {
+        if self.snd.persist.probes_out >= RETRIES {
             self.abort();
             return;
         }
         self.send_window_probe();
         if self.sk.packets_out > 0 || !self.has_unsent() {
-            self.persist.probes_out = 0;
-            self.rtt.reset_backoff();
+            self.snd.persist.probes_out = 0;
+            self.snd.rtt.reset_backoff();
             return;
         }
-        self.persist.probes_out += 1;
-        self.rtt.back_off_probe(RETRIES);
+        self.snd.persist.probes_out += 1;
+        self.snd.rtt.back_off_probe(RETRIES);
         self.arm_xmit_paced(Pending::WindowProbe, self.probe_interval_us());
     }
 

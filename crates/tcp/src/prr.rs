@@ -60,11 +60,11 @@ impl Connection {
     /// Asks the control for the new threshold and begins to approach it (`tcp_init_cwnd_reduction`).
     pub(crate) fn start_cwnd_reduction(&mut self) {
         self.sk.high_seq = self.sk.snd_nxt;
-        self.tail_loss.forget();
+        self.snd.tail_loss.forget();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
-        self.prr = Prr::default();
-        self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
+        self.snd.prr = Prr::default();
+        self.sk.snd_ssthresh = self.snd.control.ssthresh(&mut self.sk);
         self.ecn_queue_cwr();
     }
 
@@ -73,7 +73,7 @@ impl Connection {
         if delivered == 0 || self.sk.prior_cwnd == 0 {
             return;
         }
-        self.sk.snd_cwnd = self.prr.window(Reduction {
+        self.sk.snd_cwnd = self.snd.prr.window(Reduction {
             ssthresh: self.sk.snd_ssthresh,
             prior_cwnd: self.sk.prior_cwnd,
             in_flight: self.sk.packets_in_flight(),
@@ -84,23 +84,23 @@ impl Connection {
 
     /// The reduction is complete (`tcp_end_cwnd_reduction`).
     pub(crate) fn end_cwnd_reduction(&mut self) {
-        if self.control.has_cong_control() {
+        if self.snd.control.has_cong_control() {
             return;
         }
         if self.sk.snd_ssthresh < INFINITE_SSTHRESH
-            && (self.sk.icsk_ca_state == CaState::Cwr as u32 || self.undo.marker().is_some())
+            && (self.sk.icsk_ca_state == CaState::Cwr as u32 || self.snd.undo.marker().is_some())
         {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
-            self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+            self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         }
-        self.control.cwnd_event(&mut self.sk, CaEvent::CompleteCwr);
+        self.snd.control.cwnd_event(&mut self.sk, CaEvent::CompleteCwr);
     }
 
     /// Reduces without loss, for ECN (`tcp_enter_cwr`).
     pub(crate) fn enter_cwr(&mut self) {
         self.sk.prior_ssthresh = 0;
         if self.sk.icsk_ca_state < CaState::Cwr as u32 {
-            self.undo.forget();
+            self.snd.undo.forget();
             self.start_cwnd_reduction();
             self.set_ca_state(CaState::Cwr);
             self.notice(Notice::EcnResponse);

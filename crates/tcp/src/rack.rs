@@ -149,17 +149,17 @@ impl Connection {
             // Too soon to be the retransmission: the original was delivered.
             return;
         }
-        self.rack.note_delivered(sent.order, rtt_us);
+        self.snd.rack.note_delivered(sent.order, rtt_us);
     }
 
     fn rack_reordering_window_us(&self) -> u32 {
-        let at_once = self.in_recovery_or_loss() || self.sk.sacked_out >= self.rack.reordering();
-        self.rack.reordering_window_us(self.sk.rtt_min_us, self.sk.srtt_us >> 3, at_once)
+        let at_once = self.in_recovery_or_loss() || self.sk.sacked_out >= self.snd.rack.reordering();
+        self.snd.rack.reordering_window_us(self.sk.rtt_min_us, self.sk.srtt_us >> 3, at_once)
     }
 
     /// Microseconds until `sent` must be taken for lost; not positive: now.
     pub(crate) fn rack_time_left_us(&self, sent: &Sent, window_us: u32) -> i64 {
-        i64::from(self.rack.rtt_us) + i64::from(window_us) - (self.sk.tcp_mstamp - sent.sent_us) as i64
+        i64::from(self.snd.rack.rtt_us) + i64::from(window_us) - (self.sk.tcp_mstamp - sent.sent_us) as i64
     }
 
     /// Marks what was sent well before something delivered (RFC 8985, section 6.2, step 5). Returns the
@@ -169,30 +169,30 @@ impl Connection {
     /// the last candidate has the most. So the others are not looked at.
     fn rack_detect_loss(&mut self) -> u64 {
         let window_us = self.rack_reordering_window_us();
-        while let Some(id) = self.board.oldest() {
-            let sent = *self.board.get(id);
-            if !before(sent.order, self.rack.order) {
+        while let Some(id) = self.snd.board.oldest() {
+            let sent = *self.snd.board.get(id);
+            if !before(sent.order, self.snd.rack.order) {
                 return 0;
             }
             if self.rack_time_left_us(&sent, window_us) > 0 {
                 break;
             }
             self.mark_lost(id);
-            self.board.unlink(id);
+            self.snd.board.unlink(id);
         }
-        let last = self.board.sent_before(self.rack.order).map(|id| *self.board.get(id));
+        let last = self.snd.board.sent_before(self.snd.rack.order).map(|id| *self.snd.board.get(id));
         last.map_or(0, |last| self.rack_time_left_us(&last, window_us).max(0) as u64)
     }
 
     /// Looks for losses if anything was delivered; true if the reordering timer was armed.
     pub(crate) fn rack_mark_lost(&mut self) -> bool {
-        if !self.rack.advanced {
+        if !self.snd.rack.advanced {
             return false;
         }
-        self.rack.advanced = false;
+        self.snd.rack.advanced = false;
         let timeout = self.rack_detect_loss();
         if timeout > 0 {
-            let us = (timeout + TIMEOUT_MIN_US).min(self.rtt.rto_us());
+            let us = (timeout + TIMEOUT_MIN_US).min(self.snd.rtt.rto_us());
             self.arm_xmit(Pending::Reordering, us);
         }
         timeout > 0
@@ -206,7 +206,7 @@ impl Connection {
         if in_flight != self.sk.packets_in_flight() {
             if !self.in_recovery() {
                 self.enter_recovery(false);
-                if !self.control.has_cong_control() {
+                if !self.snd.control.has_cong_control() {
                     let newly_lost = self.sk.lost.wrapping_sub(lost);
                     self.reduce_cwnd(1, newly_lost, AckFlags::default());
                 }
@@ -221,27 +221,27 @@ impl Connection {
     /// Adapts the reordering window to an ACK whose rate sample began at `prior_delivered`; 0: it has none.
     pub(crate) fn rack_adapt_window(&mut self, prior_delivered: u32) {
         if prior_delivered != 0 {
-            self.rack.adapt_window(prior_delivered, self.sk.delivered);
+            self.snd.rack.adapt_window(prior_delivered, self.sk.delivered);
         }
     }
 
     /// Takes a segment for lost (`tcp_mark_skb_lost`); a lost retransmission counts again.
     pub(crate) fn mark_lost(&mut self, id: Id) {
-        let flags = self.board.get(id).flags;
+        let flags = self.snd.board.get(id).flags;
         if flags & SACKED != 0 {
             return;
         }
         if flags & LOST == 0 {
-            self.board.change_flags(id, LOST, 0);
+            self.snd.board.change_flags(id, LOST, 0);
             self.sk.lost_out += 1;
         } else if flags & RETRANS != 0 {
-            self.board.change_flags(id, 0, RETRANS);
+            self.snd.board.change_flags(id, 0, RETRANS);
             self.sk.retrans_out -= 1;
         } else {
             return;
         }
         self.sk.lost = self.sk.lost.wrapping_add(1);
-        self.counters.losses_detected += 1;
+        self.snd.counters.losses_detected += 1;
     }
 
     /// Something at `low` was delivered after data above it without having been retransmitted: the network
@@ -249,7 +249,7 @@ impl Connection {
     pub(crate) fn note_reordering(&mut self, low: u32) {
         let high = self.highest_sacked();
         if before(low, high) {
-            self.rack.note_reordering(high.wrapping_sub(low), self.sk.mss_cache);
+            self.snd.rack.note_reordering(high.wrapping_sub(low), self.sk.mss_cache);
         }
     }
 

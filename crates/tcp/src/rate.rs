@@ -36,7 +36,7 @@ impl Connection {
     /// A segment is delivered: the one sent last among those of this ACK makes the sample
     /// (`tcp_rate_skb_delivered`).
     pub(crate) fn rate_on_delivered(&mut self, id: Id, state: &mut AckState) {
-        let sent = self.board.get_mut(id);
+        let sent = self.snd.board.get_mut(id);
         if sent.delivered_us == 0 {
             return;
         }
@@ -92,7 +92,7 @@ impl Connection {
             sample.interval_us = -1;
             return;
         }
-        let latest = &mut self.latest_rate;
+        let latest = &mut self.snd.latest_rate;
         let higher = sample.delivered as u64 * latest.interval_us
             >= u64::from(latest.delivered) * sample.interval_us as u64;
         if sample.is_app_limited == 0 || higher {

@@ -1,15 +1,18 @@
 //! Arriving data: in order, out of order, twice (Linux `tcp_data_queue`).
 
-use crate::Connection;
 use crate::connection::Notice;
-use crate::delack::MAX_QUICK;
+use crate::delack::{DelayedAck, MAX_QUICK};
 use crate::reassembly::Reassembly;
 use crate::segment::{FIN, Segment};
 use crate::seq::{after, before, earlier};
+use crate::window::ReceiveWindow;
+use crate::{Config, Connection};
 
-/// The receiving half.
+/// The receiving half: window, delayed ACKs, reassembly, and how far it is.
 #[derive(Debug)]
 pub(crate) struct Receiver {
+    pub window: ReceiveWindow,
+    pub delack: DelayedAck,
     /// Next sequence number expected.
     pub nxt: u32,
     /// Next one the application will read.
@@ -36,8 +39,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new() -> Receiver {
+    pub(crate) fn new(config: &Config) -> Receiver {
+        let window = ReceiveWindow::new(config, config.mss);
         Receiver {
+            delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised()),
+            window,
             nxt: 0,
             copied: 0,
             unread: 0,
@@ -67,7 +73,7 @@ impl Connection {
             self.rcv.fin = Some(end.wrapping_sub(1));
         }
         if seq == self.rcv.nxt {
-            let window = self.window.left(self.rcv.nxt);
+            let window = self.rcv.window.left(self.rcv.nxt);
             if window == 0 {
                 self.receive_out_of_window();
                 return;
@@ -81,14 +87,14 @@ impl Connection {
             self.receive_out_of_window();
             return;
         }
-        let window_end = self.rcv.nxt.wrapping_add(self.window.left(self.rcv.nxt));
+        let window_end = self.rcv.nxt.wrapping_add(self.rcv.window.left(self.rcv.nxt));
         if !before(seq, window_end) {
             self.receive_out_of_window();
             return;
         }
         if before(seq, self.rcv.nxt) {
             self.report_duplicate(seq, self.rcv.nxt);
-            if self.window.left(self.rcv.nxt) == 0 {
+            if self.rcv.window.left(self.rcv.nxt) == 0 {
                 self.receive_out_of_window();
                 return;
             }
@@ -101,7 +107,7 @@ impl Connection {
     /// Tells the sender again where we are.
     fn receive_out_of_window(&mut self) {
         self.enter_quick_ack(MAX_QUICK);
-        self.delack.schedule();
+        self.rcv.delack.schedule();
     }
 
     pub(crate) fn report_duplicate(&mut self, start: u32, end: u32) {
@@ -125,13 +131,13 @@ impl Connection {
             self.advance_receive(next);
             if had_holes && self.rcv.held.is_empty() {
                 // A gap is filled (RFC 5681, section 4.2).
-                self.delack.ack_now();
+                self.rcv.delack.ack_now();
             }
         }
         if self.rcv.fin.is_some_and(|fin| after(self.rcv.nxt, fin)) && !self.rcv.closed {
             self.rcv.closed = true;
-            self.delack.schedule();
-            self.delack.ack_now();
+            self.rcv.delack.schedule();
+            self.rcv.delack.ack_now();
             self.notice(Notice::PeerClosed);
         }
     }
@@ -156,7 +162,7 @@ impl Connection {
         if self.rcv.held.displaces_blocks(start, end) {
             self.send_compressed_ack();
         }
-        self.delack.schedule();
+        self.rcv.delack.schedule();
         let new = self.rcv.held.insert(start, end);
         if new > 0 && self.sack_ok {
             self.grow_window(earlier(end, start.wrapping_add(segment.len)).wrapping_sub(start));

@@ -38,7 +38,7 @@ impl Connection {
     }
 
     pub(crate) fn set_ca_state(&mut self, state: CaState) {
-        self.control.set_state(&mut self.sk, state);
+        self.snd.control.set_state(&mut self.sk, state);
         if self.sk.icsk_ca_state != state as u32 {
             self.notice(Notice::CaState(state));
         }
@@ -65,7 +65,7 @@ impl Connection {
             return;
         }
         if self.sk.icsk_ca_state == CaState::Open as u32 {
-            self.undo.forget_timestamp();
+            self.snd.undo.forget_timestamp();
         } else if !before(self.sk.snd_una, self.sk.high_seq) && self.leave_reduction() {
             return;
         }
@@ -149,7 +149,7 @@ impl Connection {
     }
 
     fn identify_losses(&mut self, flags: &mut AckFlags) {
-        if self.board.is_empty() {
+        if self.snd.board.is_empty() {
             return;
         }
         if !self.sack_ok {
@@ -224,7 +224,7 @@ impl Connection {
         if flags.una_advanced && self.try_undo_loss(false) {
             return;
         }
-        if self.frto {
+        if self.snd.frto {
             // Step 3.b: something never retransmitted was delivered, so the timeout was spurious.
             if flags.original_delivered && self.try_undo_loss(true) {
                 return;
@@ -232,7 +232,7 @@ impl Connection {
             if after(self.sk.snd_nxt, self.sk.high_seq) {
                 if flags.data_sacked || duplicates > 0 {
                     // Step 3.a: the loss was real.
-                    self.frto = false;
+                    self.snd.frto = false;
                 }
             } else if flags.una_advanced && !recovered {
                 // Step 2.b: try new data first.
@@ -241,7 +241,7 @@ impl Connection {
                     *rexmit = Rexmit::New;
                     return;
                 }
-                self.frto = false;
+                self.snd.frto = false;
             }
         }
         if recovered {
@@ -263,10 +263,10 @@ impl Connection {
     fn newreno_mark_lost(&mut self, advanced: bool) {
         let state = self.ca_state();
         let enough =
-            (state as u32) < CaState::Recovery as u32 && self.sk.sacked_out >= self.rack.reordering();
+            (state as u32) < CaState::Recovery as u32 && self.sk.sacked_out >= self.snd.rack.reordering();
         if enough || (state == CaState::Recovery && advanced) {
-            let head = self.board.head();
-            if !self.board.get(head).has(LOST) {
+            let head = self.snd.board.head();
+            if !self.snd.board.get(head).has(LOST) {
                 self.mark_lost(head);
             }
         }
@@ -297,7 +297,7 @@ impl Connection {
         let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
         if self.sk.sacked_out + holes > self.sk.packets_out {
             self.sk.sacked_out = self.sk.packets_out - holes;
-            self.rack.note_excess_duplicates(self.sk.packets_out + acked);
+            self.snd.rack.note_excess_duplicates(self.sk.packets_out + acked);
         }
     }
 }

@@ -13,22 +13,22 @@ impl Connection {
             if self.sk.packets_in_flight() >= self.sk.snd_cwnd {
                 break;
             }
-            let Some(id) = self.board.next_waiting() else { break };
-            let len = self.board.get(id).len();
+            let Some(id) = self.snd.board.next_waiting() else { break };
+            let len = self.snd.board.get(id).len();
             if self.small_queue_holds_back(len, true) {
                 break;
             }
-            let is_first = id == self.board.head();
+            let is_first = id == self.snd.board.head();
             if !self.retransmit(id) {
                 break;
             }
             if self.in_cwnd_reduction() {
-                self.prr.note_sent(1);
+                self.snd.prr.note_sent(1);
             }
             rearm |= is_first && self.timers.pending != Pending::Reordering;
         }
         if rearm {
-            self.arm_xmit_paced(Pending::Retransmit, self.rtt.rto_us());
+            self.arm_xmit_paced(Pending::Retransmit, self.snd.rtt.rto_us());
         }
     }
 
@@ -37,22 +37,22 @@ impl Connection {
         if !self.retransmit_segment(id) {
             return false;
         }
-        if !self.board.get(id).has(RETRANS) {
-            self.board.change_flags(id, RETRANS, 0);
+        if !self.snd.board.get(id).has(RETRANS) {
+            self.snd.board.change_flags(id, RETRANS, 0);
             self.sk.retrans_out += 1;
         }
-        self.undo.note_retransmission(self.timestamp());
+        self.snd.undo.note_retransmission(self.timestamp());
         true
     }
 
     /// Retransmits `id` without counting it as a retransmission that is out (`__tcp_retransmit_skb`).
     pub(crate) fn retransmit_segment(&mut self, id: Id) -> bool {
-        let sent = *self.board.get(id);
+        let sent = *self.snd.board.get(id);
         if !before(sent.seq, self.window_end()) && sent.seq != self.sk.snd_una && sent.len() > 0 {
             return false;
         }
-        self.board.change_flags(id, EVER_RETRANS, 0);
-        self.counters.retransmits += 1;
+        self.snd.board.change_flags(id, EVER_RETRANS, 0);
+        self.snd.counters.retransmits += 1;
         self.emit_retransmission(id);
         true
     }

@@ -145,18 +145,18 @@ impl Connection {
     /// `rtt_us` is of the first, `latest_us` of the last packet this ACK delivered.
     pub(crate) fn take_rtt_sample(&mut self, rtt_us: u32, latest_us: u32, maybe_delayed: bool) {
         if !maybe_delayed || latest_us <= self.sk.rtt_min_us {
-            self.sk.rtt_min_us = self.rtt.minimum(self.sk.tcp_mstamp, latest_us);
+            self.sk.rtt_min_us = self.snd.rtt.minimum(self.sk.tcp_mstamp, latest_us);
         }
-        self.rtt.sample(rtt_us, self.sk.snd_una, self.sk.snd_nxt);
-        self.sk.srtt_us = self.rtt.srtt_us();
+        self.snd.rtt.sample(rtt_us, self.sk.snd_una, self.sk.snd_nxt);
+        self.sk.srtt_us = self.snd.rtt.srtt_us();
         self.notice(Notice::RttSample(Span::from_us(u64::from(rtt_us))));
     }
 
     /// Microseconds from now until the first unacknowledged segment's timeout; not positive if it has passed.
     pub(crate) fn rto_left_us(&self) -> i64 {
-        match self.board.first() {
-            Some(first) => (first.sent_us + self.rtt.rto_us()) as i64 - self.sk.tcp_mstamp as i64,
-            None => self.rtt.rto_us() as i64,
+        match self.snd.board.first() {
+            Some(first) => (first.sent_us + self.snd.rtt.rto_us()) as i64 - self.sk.tcp_mstamp as i64,
+            None => self.snd.rtt.rto_us() as i64,
         }
     }
 }

@@ -36,7 +36,7 @@ impl Connection {
         if self.sk.packets_out > 0 {
             self.walk_blocks(wire, duplicate, state);
         }
-        if self.sk.icsk_ca_state != CaState::Loss as u32 || self.undo.marker().is_some() {
+        if self.sk.icsk_ca_state != CaState::Loss as u32 || self.snd.undo.marker().is_some() {
             self.note_reordering(state.reorder);
         }
     }
@@ -64,18 +64,18 @@ impl Connection {
         let mut kept = 0;
         for &(start, end, duplicate) in blocks.iter() {
             if !duplicate {
-                self.sack_cache.blocks[kept] = (start, end);
+                self.snd.sack_cache.blocks[kept] = (start, end);
                 kept += 1;
             }
         }
-        self.sack_cache.count = kept;
+        self.snd.sack_cache.count = kept;
     }
 
     /// Walks what the block covers and no block of the last ACK did.
     fn walk_new_parts(&mut self, start: u32, end: u32, state: &mut AckState) {
         let mut from = start;
-        for i in 0..self.sack_cache.count {
-            let (known_start, known_end) = self.sack_cache.blocks[i];
+        for i in 0..self.snd.sack_cache.count {
+            let (known_start, known_end) = self.snd.sack_cache.blocks[i];
             if !after(known_end, from) {
                 continue;
             }
@@ -94,9 +94,9 @@ impl Connection {
     }
 
     fn walk(&mut self, from: u32, block: (u32, u32), to: u32, duplicate: bool, state: &mut AckState) {
-        let mut id = self.board.find(from, self.sack_cache.hint);
-        while id < self.board.tail() {
-            let sent = self.board.get(id);
+        let mut id = self.snd.board.find(from, self.snd.sack_cache.hint);
+        while id < self.snd.board.tail() {
+            let sent = self.snd.board.get(id);
             if !before(sent.seq, to) {
                 break;
             }
@@ -105,15 +105,15 @@ impl Connection {
             }
             id += 1;
         }
-        self.sack_cache.hint = id;
+        self.snd.sack_cache.hint = id;
     }
 
     /// One segment lies in a block (Linux `tcp_sacktag_one`).
     fn tag(&mut self, id: Id, duplicate: bool, state: &mut AckState) {
-        let sent = *self.board.get(id);
+        let sent = *self.snd.board.get(id);
         if duplicate && sent.retransmitted() {
-            if self.undo.marker().is_some_and(|marker| after(sent.end_seq, marker)) {
-                self.undo.note_duplicates(1);
+            if self.snd.undo.marker().is_some_and(|marker| after(sent.end_seq, marker)) {
+                self.snd.undo.note_duplicates(1);
             }
             if sent.has(SACKED) && before(sent.seq, state.reorder) {
                 state.reorder = sent.seq;
@@ -147,7 +147,7 @@ impl Connection {
                     self.sk.lost_out -= 1;
                 }
             }
-            self.board.change_flags(id, SACKED, clear);
+            self.snd.board.change_flags(id, SACKED, clear);
             state.flags.data_sacked = true;
             if self.sk.sacked_out == 0 || after(sent.end_seq, self.snd.highest_sack) {
                 self.snd.highest_sack = sent.end_seq;
@@ -155,10 +155,10 @@ impl Connection {
             self.sk.sacked_out += 1;
             state.sack_delivered += 1;
             self.rate_on_delivered(id, state);
-            self.board.unlink(id);
+            self.snd.board.unlink(id);
         }
-        if duplicate && self.board.get(id).has(RETRANS) {
-            self.board.change_flags(id, 0, RETRANS);
+        if duplicate && self.snd.board.get(id).has(RETRANS) {
+            self.snd.board.change_flags(id, 0, RETRANS);
             self.sk.retrans_out -= 1;
         }
     }
@@ -181,11 +181,11 @@ impl Connection {
         if segments == 0 {
             return false;
         }
-        if let Some(marker) = self.undo.marker()
+        if let Some(marker) = self.snd.undo.marker()
             && !after(end, prior_snd_una)
             && after(end, marker)
         {
-            self.undo.note_duplicates(segments);
+            self.snd.undo.note_duplicates(segments);
         }
         true
     }
@@ -199,16 +199,16 @@ impl Connection {
         let mut segments = 1;
         if bytes > self.sk.mss_cache {
             segments = bytes.div_ceil(self.sk.mss_cache);
-        } else if self.tail_loss.ends_at(end) {
+        } else if self.snd.tail_loss.ends_at(end) {
             state.flags.dsack_of_probe = true;
         }
         self.snd.dsack_segments += u64::from(segments);
-        if self.snd.dsack_segments > self.counters.retransmits {
+        if self.snd.dsack_segments > self.snd.counters.retransmits {
             // More duplicates than retransmissions: the network duplicates.
             return 0;
         }
         if !state.flags.dsack_of_probe {
-            self.rack.note_dsack();
+            self.snd.rack.note_dsack();
         }
         state.flags.dsack = true;
         state.sack_delivered += segments;
@@ -222,7 +222,7 @@ impl Connection {
         if after(start, self.sk.snd_una) {
             return true;
         }
-        let Some(marker) = self.undo.marker() else { return false };
+        let Some(marker) = self.snd.undo.marker() else { return false };
         if !duplicate || !after(end, self.sk.snd_una) {
             return false;
         }

@@ -32,14 +32,14 @@ impl SmallQueue {
 impl Connection {
     /// Packets that `poll_transmit` yields wait in the host; `departed` reports those that have left.
     pub fn behind_queue(&mut self) {
-        self.small_queue.queued = Some(0);
+        self.snd.small_queue.queued = Some(0);
     }
 
     /// The host has sent, or dropped, `bytes` of payload.
     pub fn departed(&mut self, bytes: u32, now: Time) {
-        let Some(queued) = &mut self.small_queue.queued else { return };
+        let Some(queued) = &mut self.snd.small_queue.queued else { return };
         *queued = queued.saturating_sub(u64::from(bytes));
-        if !std::mem::take(&mut self.small_queue.holds_back) {
+        if !std::mem::take(&mut self.snd.small_queue.holds_back) {
             return;
         }
         self.set_now(now);
@@ -54,13 +54,13 @@ impl Connection {
     /// Whether a burst of `bytes` waits for others to leave the host: two like it may be there, or what the pacing
     /// rate sends in about a millisecond; for retransmissions twice as much. A lone burst never waits.
     pub(crate) fn small_queue_holds_back(&mut self, bytes: u32, retransmission: bool) -> bool {
-        let Some(queued) = self.small_queue.queued else { return false };
+        let Some(queued) = self.snd.small_queue.queued else { return false };
         let mut limit = (self.sk.sk_pacing_rate >> self.sk.sk_pacing_shift.min(63)).max(2 * u64::from(bytes));
         if self.sk.sk_pacing_status == PACING_NONE {
             limit = limit.min(LIMIT);
         }
-        self.small_queue.holds_back =
-            queued > limit << u32::from(retransmission) && self.buffer.bursts_out() > 1;
-        self.small_queue.holds_back
+        self.snd.small_queue.holds_back =
+            queued > limit << u32::from(retransmission) && self.snd.buffer.bursts_out() > 1;
+        self.snd.small_queue.holds_back
     }
 }

@@ -130,51 +130,51 @@ impl Connection {
             self.bound_to_half_window(self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS));
         // Since Linux 4.17 whatever the device segments, unless its `gso_max_segs` is 1: TCP counts on GSO.
         let segments = if self.config.tso { (maximum / mss).max(1) } else { 1 };
-        self.buffer.chunk = segments * mss;
+        self.snd.buffer.chunk = segments * mss;
     }
 
     /// Segments of a full buffer; a burst never spans two.
     pub(crate) fn chunk_segments(&self) -> u32 {
-        self.buffer.chunk / self.sk.mss_cache
+        self.snd.buffer.chunk / self.sk.mss_cache
     }
 
     pub(crate) fn write_bytes(&mut self, bytes: u64) {
-        self.buffer.unwritten = self.buffer.unwritten.saturating_add(bytes);
-        if self.established && !self.buffer.writer_waits {
+        self.snd.buffer.unwritten = self.snd.buffer.unwritten.saturating_add(bytes);
+        if self.established && !self.snd.buffer.writer_waits {
             self.fill_send_buffer();
         }
     }
 
     pub(crate) fn cancel_write(&mut self) -> u64 {
-        self.buffer.writer_waits = false;
-        self.buffer.write_left = 0;
-        std::mem::take(&mut self.buffer.unwritten)
+        self.snd.buffer.writer_waits = false;
+        self.snd.buffer.write_left = 0;
+        std::mem::take(&mut self.snd.buffer.unwritten)
     }
 
     pub(crate) fn nothing_unwritten(&self) -> bool {
-        self.buffer.unwritten == 0
+        self.snd.buffer.unwritten == 0
     }
 
     /// Memory in use (`sk_wmem_queued`).
     fn send_memory(&self) -> u64 {
         let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
-        self.buffer.memory(end.wrapping_sub(self.sk.snd_una), self.unsent())
+        self.snd.buffer.memory(end.wrapping_sub(self.sk.snd_una), self.unsent())
     }
 
     /// Payload of the last buffer that was not sent whole; 0: there is none.
     fn last_buffer(&self) -> u32 {
-        self.buffer.last_of(self.unsent())
+        self.snd.buffer.last_of(self.unsent())
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
     pub(crate) fn fill_send_buffer(&mut self) {
-        if self.buffer.unwritten > 0 {
+        if self.snd.buffer.unwritten > 0 {
             self.restart_after_idle();
             self.chrono_start_busy();
-            while self.buffer.unwritten > 0 && self.take_one_buffer() {}
-            self.buffer.writer_waits = self.buffer.unwritten > 0;
+            while self.snd.buffer.unwritten > 0 && self.take_one_buffer() {}
+            self.snd.buffer.writer_waits = self.snd.buffer.unwritten > 0;
         }
-        if self.snd.closing && self.buffer.unwritten == 0 {
+        if self.snd.closing && self.snd.buffer.unwritten == 0 {
             self.snd.fin_queued = true;
         }
         self.push_pending();
@@ -187,31 +187,31 @@ impl Connection {
     /// buffer of a connection that is not paced takes more and more: with its window open it exceeds the limit.
     fn take_one_buffer(&mut self) -> bool {
         let mut begun = self.last_buffer();
-        if self.buffer.write_left == 0 {
+        if self.snd.buffer.write_left == 0 {
             self.rate_check_app_limited();
-            self.buffer.write_left = WRITE.min(self.buffer.unwritten);
-            if begun > 0 && begun < self.buffer.chunk {
-                self.buffer.unmark_push(self.snd.write_seq);
+            self.snd.buffer.write_left = WRITE.min(self.snd.buffer.unwritten);
+            if begun > 0 && begun < self.snd.buffer.chunk {
+                self.snd.buffer.unmark_push(self.snd.write_seq);
             }
         }
-        if begun == 0 || begun >= self.buffer.chunk {
-            if !self.buffer.has_room(self.send_memory()) {
+        if begun == 0 || begun >= self.snd.buffer.chunk {
+            if !self.snd.buffer.has_room(self.send_memory()) {
                 self.mark_push();
                 return false;
             }
             begun = 0;
         }
-        let bytes = self.buffer.write_left.min(u64::from(self.buffer.chunk - begun));
-        self.buffer.last = begun + bytes as u32;
-        self.buffer.write_left -= bytes;
-        if self.buffer.unwritten != u64::MAX {
-            self.buffer.unwritten -= bytes;
+        let bytes = self.snd.buffer.write_left.min(u64::from(self.snd.buffer.chunk - begun));
+        self.snd.buffer.last = begun + bytes as u32;
+        self.snd.buffer.write_left -= bytes;
+        if self.snd.buffer.unwritten != u64::MAX {
+            self.snd.buffer.unwritten -= bytes;
         }
         self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
-        if self.buffer.write_left == 0 || self.has_to_push() {
+        if self.snd.buffer.write_left == 0 || self.has_to_push() {
             self.mark_push();
             self.push_pending();
-        } else if self.unsent() == self.buffer.last {
+        } else if self.unsent() == self.snd.buffer.last {
             self.push_one();
         }
         true
@@ -219,7 +219,7 @@ impl Connection {
 
     /// Whether half of the largest window was written since the last push (`forced_push`).
     fn has_to_push(&self) -> bool {
-        let half = self.buffer.pushed.wrapping_add(self.snd.max_window / 2);
+        let half = self.snd.buffer.pushed.wrapping_add(self.snd.max_window / 2);
         self.chunk_segments() == 1 && after(self.snd.write_seq, half)
     }
 
@@ -227,23 +227,23 @@ impl Connection {
     /// carries it anyway.
     fn mark_push(&mut self) {
         let end = self.snd.write_seq;
-        if self.chunk_segments() == 1 && self.unsent() > 0 && self.buffer.pushed != end {
-            self.buffer.pushed = end;
-            self.buffer.pushes.push_back(end);
+        if self.chunk_segments() == 1 && self.unsent() > 0 && self.snd.buffer.pushed != end {
+            self.snd.buffer.pushed = end;
+            self.snd.buffer.pushes.push_back(end);
         }
     }
 
     /// After an ACK: wakes a waiting writer once there is room enough.
     pub(crate) fn check_send_space(&mut self) {
-        if !self.buffer.writer_waits {
+        if !self.snd.buffer.writer_waits {
             return;
         }
-        if !self.buffer.fixed && self.sk.packets_in_flight() < self.sk.snd_cwnd {
+        if !self.snd.buffer.fixed && self.sk.packets_in_flight() < self.sk.snd_cwnd {
             self.expand_send_buffer();
-            self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+            self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         }
-        if self.buffer.wakes_writer(self.send_memory()) {
-            self.buffer.writer_waits = false;
+        if self.snd.buffer.wakes_writer(self.send_memory()) {
+            self.snd.buffer.writer_waits = false;
             self.chrono_stop_sndbuf_limited();
             self.fill_send_buffer();
         }
@@ -251,16 +251,16 @@ impl Connection {
 
     /// Room for twice the window, each segment reckoned with its overhead (`tcp_sndbuf_expand`).
     pub(crate) fn expand_send_buffer(&mut self) {
-        if self.buffer.fixed {
+        if self.snd.buffer.fixed {
             return;
         }
         let payload = u64::from(self.config.mss.max(self.sk.mss_cache));
         let per_segment = (payload + SEGMENT_HEADERS).next_power_of_two() + SKB;
-        let segments = self.sk.snd_cwnd.max(10).max(self.rack.reordering() + 1);
-        let factor = u64::from(self.control.sndbuf_expand(&mut self.sk));
+        let segments = self.sk.snd_cwnd.max(10).max(self.snd.rack.reordering() + 1);
+        let factor = u64::from(self.snd.control.sndbuf_expand(&mut self.sk));
         let wanted = factor * u64::from(segments) * per_segment;
-        if self.buffer.limit < wanted {
-            self.buffer.limit = wanted.min(self.config.send_buffer_max).max(self.buffer.limit);
+        if self.snd.buffer.limit < wanted {
+            self.snd.buffer.limit = wanted.min(self.config.send_buffer_max).max(self.snd.buffer.limit);
         }
     }
 }

@@ -33,7 +33,7 @@ impl Connection {
         }
         let us = match self.timers.pending {
             Pending::Reordering | Pending::LossProbe => self.rto_left_us().max(1) as u64,
-            _ => self.rtt.rto_us(),
+            _ => self.snd.rtt.rto_us(),
         };
         self.arm_xmit_paced(Pending::Retransmit, us);
     }
@@ -43,7 +43,7 @@ impl Connection {
             self.handshake_timeout();
             return;
         }
-        if self.board.is_empty() {
+        if self.snd.board.is_empty() {
             return;
         }
         if self.given_up() {
@@ -51,16 +51,16 @@ impl Connection {
             return;
         }
         self.notice(Notice::Rto);
-        self.counters.rtos += 1;
+        self.snd.counters.rtos += 1;
         self.enter_loss();
         if self.sk.icsk_retransmits == 0 {
             self.snd.first_timeout_us = self.sk.tcp_mstamp;
         }
         self.sk.icsk_retransmits += 1;
-        let head = self.board.head();
+        let head = self.snd.board.head();
         self.retransmit(head);
-        self.rtt.back_off();
-        self.arm_xmit(Pending::Retransmit, self.rtt.rto_us());
+        self.snd.rtt.back_off();
+        self.arm_xmit(Pending::Retransmit, self.snd.rtt.rto_us());
     }
 
     fn given_up(&self) -> bool {
@@ -79,41 +79,41 @@ impl Connection {
         {
             self.sk.prior_ssthresh = self.current_ssthresh();
             self.sk.prior_cwnd = self.sk.snd_cwnd;
-            self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
-            self.control.cwnd_event(&mut self.sk, CaEvent::Loss);
+            self.sk.snd_ssthresh = self.snd.control.ssthresh(&mut self.sk);
+            self.snd.control.cwnd_event(&mut self.sk, CaEvent::Loss);
             self.start_undo();
         }
         self.sk.snd_cwnd = self.sk.packets_in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;
-        self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         if state <= CaState::Disorder as u32 {
-            self.rack.note_timeout(self.sk.sacked_out);
+            self.snd.rack.note_timeout(self.sk.sacked_out);
         }
         self.set_ca_state(CaState::Loss);
         self.sk.high_seq = self.sk.snd_nxt;
-        self.tail_loss.forget();
+        self.snd.tail_loss.forget();
         self.ecn_queue_cwr();
-        self.frto = new_recovery || self.sk.icsk_retransmits > 0;
+        self.snd.frto = new_recovery || self.sk.icsk_retransmits > 0;
     }
 
     fn mark_all_lost(&mut self) {
-        let head = self.board.head();
-        let reneging = self.board.get(head).has(SACKED);
+        let head = self.snd.board.head();
+        let reneging = self.snd.board.get(head).has(SACKED);
         if reneging {
             self.sk.sacked_out = 0;
             self.snd.reneged = true;
-            self.sack_cache.forget();
+            self.snd.sack_cache.forget();
         } else if !self.sack_ok {
             self.sk.sacked_out = 0;
         }
-        for id in head..self.board.tail() {
+        for id in head..self.snd.board.tail() {
             if reneging {
-                self.board.change_flags(id, 0, SACKED);
-            } else if id != head && self.rack_time_left_us(self.board.get(id), 0) > 0 {
+                self.snd.board.change_flags(id, 0, SACKED);
+            } else if id != head && self.rack_time_left_us(self.snd.board.get(id), 0) > 0 {
                 continue;
             }
             self.mark_lost(id);
-            self.board.park(id);
+            self.snd.board.park(id);
         }
     }
 }

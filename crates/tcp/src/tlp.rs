@@ -69,12 +69,12 @@ impl Connection {
             return false;
         }
         let mut us = if self.sk.srtt_us != 0 {
-            let margin = if self.sk.packets_out == 1 { self.rtt.rto_min_us() } else { TIMEOUT_MIN_US };
+            let margin = if self.sk.packets_out == 1 { self.snd.rtt.rto_min_us() } else { TIMEOUT_MIN_US };
             u64::from(self.sk.srtt_us >> 2) + margin
         } else {
             RTO_INITIAL_US
         };
-        let rto_left = if advancing { self.rtt.rto_us() as i64 } else { self.rto_left_us() };
+        let rto_left = if advancing { self.snd.rtt.rto_us() as i64 } else { self.rto_left_us() };
         if rto_left > 0 {
             us = us.min(rto_left as u64);
         }
@@ -85,8 +85,8 @@ impl Connection {
     /// Sends new data if there is any that the window allows, else retransmits the last segment (RFC 8985,
     /// section 7.3).
     pub(crate) fn send_loss_probe(&mut self) {
-        if !self.tail_loss.is_out() && self.probe_sent() {
-            self.tail_loss.note_sent(self.sk.snd_nxt);
+        if !self.snd.tail_loss.is_out() && self.probe_sent() {
+            self.snd.tail_loss.note_sent(self.sk.snd_nxt);
             self.notice(Notice::TailLossProbe);
             // The timeout that follows counts from now.
             self.timers.stop_xmit();
@@ -95,24 +95,24 @@ impl Connection {
     }
 
     fn probe_sent(&mut self) -> bool {
-        self.tail_loss.retransmission = false;
+        self.snd.tail_loss.retransmission = false;
         if self.next_fits_window() {
             let before = self.sk.packets_out;
             self.write_xmit(Push::Probe);
             return self.sk.packets_out > before;
         }
-        if self.board.is_empty() {
+        if self.snd.board.is_empty() {
             return false;
         }
-        let last = self.board.tail() - 1;
+        let last = self.snd.board.tail() - 1;
         let sent = self.retransmit_segment(last);
-        self.tail_loss.retransmission = sent;
+        self.snd.tail_loss.retransmission = sent;
         sent
     }
 
     /// An ACK while a probe is out: a loss that the probe repaired costs a reduction.
     pub(crate) fn process_probe_ack(&mut self, ack: u32, flags: AckFlags) {
-        if self.tail_loss.repaired_loss(ack, flags) {
+        if self.snd.tail_loss.repaired_loss(ack, flags) {
             self.start_cwnd_reduction();
             self.set_ca_state(CaState::Cwr);
             self.end_cwnd_reduction();

@@ -108,7 +108,7 @@ impl Connection {
                 break;
             }
             let is_pushed = if self.chunk_segments() == 1 {
-                self.buffer.take_push(self.sk.snd_nxt.wrapping_add(bytes))
+                self.snd.buffer.take_push(self.sk.snd_nxt.wrapping_add(bytes))
             } else {
                 bytes == unsent
             };
@@ -124,7 +124,7 @@ impl Connection {
         }
         if sent > 0 {
             if self.in_cwnd_reduction() {
-                self.prr.note_sent(sent);
+                self.snd.prr.note_sent(sent);
             }
             if push != Push::Probe {
                 self.schedule_loss_probe(false);
@@ -153,7 +153,7 @@ impl Connection {
         if shift < 32 {
             bytes = bytes.saturating_add(maximum >> shift);
         }
-        let minimum = self.control.min_tso_segs(&mut self.sk).max(1);
+        let minimum = self.snd.control.min_tso_segs(&mut self.sk).max(1);
         (bytes.min(maximum) as u32 / self.sk.mss_cache).max(minimum)
     }
 
@@ -199,7 +199,7 @@ impl Connection {
         if limit >= u64::from(max_segments) * mss || limit >= whole / TSO_WINDOW_DIVISOR {
             return false;
         }
-        let Some(first) = self.board.first() else { return false };
+        let Some(first) = self.snd.board.first() else { return false };
         let srtt_us = u64::from(self.sk.srtt_us >> 3);
         if first.sent_us + srtt_us > self.sk.tcp_mstamp + TSO_DEFER_ACK_US.min(srtt_us / 2) {
             return false;
@@ -253,7 +253,7 @@ impl Connection {
             }
             let mut sent = Sent::new(seq, end_seq, flags);
             note_sending(&mut self.sk, &mut sent, nothing_out);
-            self.board.push(sent);
+            self.snd.board.push(sent);
             self.sk.snd_nxt = end_seq;
             self.outbox.segments.push_back(header);
             if self.ecn_ok() {
@@ -267,12 +267,12 @@ impl Connection {
                 break;
             }
         }
-        self.buffer.note_burst_sent();
-        self.small_queue.add(bytes);
+        self.snd.buffer.note_burst_sent();
+        self.snd.small_queue.add(bytes);
         self.sk.packets_out += count;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(count);
-        self.counters.segments_sent += u64::from(count) - u64::from(bytes == 0);
-        self.counters.bytes_sent += u64::from(bytes);
+        self.snd.counters.segments_sent += u64::from(count) - u64::from(bytes == 0);
+        self.snd.counters.bytes_sent += u64::from(bytes);
         self.pace(bytes);
         if nothing_out || self.timers.pending == Pending::LossProbe {
             self.rearm_rto();
@@ -283,7 +283,7 @@ impl Connection {
     /// Sends a copy of segment `id`.
     pub(crate) fn emit_retransmission(&mut self, id: Id) {
         self.note_data_sent();
-        let sent = *self.board.get(id);
+        let sent = *self.snd.board.get(id);
         let mut header = self.header();
         self.ecn_mark_data(&mut header, false);
         header.seq = sent.seq;
@@ -293,21 +293,21 @@ impl Connection {
         if sent.has(HAS_FIN) {
             header.flags |= FIN;
         }
-        self.small_queue.add(sent.len());
-        self.board.link_newest(id);
-        note_sending(&mut self.sk, self.board.get_mut(id), false);
+        self.snd.small_queue.add(sent.len());
+        self.snd.board.link_newest(id);
+        note_sending(&mut self.sk, self.snd.board.get_mut(id), false);
         self.outbox.segments.push_back(header);
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
-        self.counters.segments_sent += u64::from(header.len > 0);
+        self.snd.counters.segments_sent += u64::from(header.len > 0);
         self.pace(header.len);
     }
 
     /// Data is about to leave (Linux `tcp_event_data_sent`).
     fn note_data_sent(&mut self) {
         if self.sk.packets_in_flight() == 0 {
-            self.control.cwnd_event(&mut self.sk, CaEvent::TxStart);
+            self.snd.control.cwnd_event(&mut self.sk, CaEvent::TxStart);
         }
         self.snd.last_sent_us = self.sk.tcp_mstamp;
-        self.delack.note_reply(self.sk.tcp_mstamp);
+        self.rcv.delack.note_reply(self.sk.tcp_mstamp);
     }
 }

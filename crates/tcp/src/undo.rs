@@ -67,13 +67,13 @@ impl Undo {
 
 impl Connection {
     pub(crate) fn start_undo(&mut self) {
-        let out = self.sk.retrans_out + u32::from(self.tail_loss.retransmission_is_out());
-        self.undo.begin(self.sk.snd_una, out);
+        let out = self.sk.retrans_out + u32::from(self.snd.tail_loss.retransmission_is_out());
+        self.snd.undo.begin(self.sk.snd_una, out);
     }
 
     /// Every retransmission arrived twice, or the originals were acknowledged.
     fn may_undo(&self) -> bool {
-        self.undo.all_were_duplicates() || (self.undo.marker.is_some() && self.original_was_delayed())
+        self.snd.undo.all_were_duplicates() || (self.snd.undo.marker.is_some() && self.original_was_delayed())
     }
 
     /// The ACK echoes a timestamp from before the first retransmission, or nothing was retransmitted
@@ -81,40 +81,41 @@ impl Connection {
     /// `newreno_holds_state` clears it there.
     fn original_was_delayed(&self) -> bool {
         let echo = (self.rcv.saw_timestamp && self.rcv.ts_ecr != 0).then_some(self.rcv.ts_ecr);
-        self.undo
+        self.snd
+            .undo
             .echo_is_of_original(echo)
             .unwrap_or_else(|| self.sack_ok || before(self.sk.snd_una, self.sk.high_seq))
     }
 
     pub(crate) fn any_retransmission_done(&self) -> bool {
-        self.sk.retrans_out > 0 || self.board.first().is_some_and(|sent| sent.has(EVER_RETRANS))
+        self.sk.retrans_out > 0 || self.snd.board.first().is_some_and(|sent| sent.has(EVER_RETRANS))
     }
 
     pub(crate) fn clear_retransmission_stamp_if_none(&mut self) {
         if !self.any_retransmission_done() {
-            self.undo.forget_timestamp();
+            self.snd.undo.forget_timestamp();
         }
     }
 
     /// Gives window and threshold back (`tcp_undo_cwnd_reduction`).
     fn undo_cwnd_reduction(&mut self, unmark_loss: bool) {
         if unmark_loss {
-            for id in self.board.head()..self.board.tail() {
-                self.board.change_flags(id, 0, LOST);
+            for id in self.snd.board.head()..self.snd.board.tail() {
+                self.snd.board.change_flags(id, 0, LOST);
             }
-            self.board.unpark_all();
+            self.snd.board.unpark_all();
             self.sk.lost_out = 0;
         }
         if self.sk.prior_ssthresh != 0 {
-            self.sk.snd_cwnd = self.control.undo_cwnd(&mut self.sk);
+            self.sk.snd_cwnd = self.snd.control.undo_cwnd(&mut self.sk);
             if self.sk.prior_ssthresh > self.sk.snd_ssthresh {
                 self.sk.snd_ssthresh = self.sk.prior_ssthresh;
                 self.ecn.cancel_cwr();
             }
         }
-        self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
-        self.undo.forget();
-        self.rack.look_again();
+        self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        self.snd.undo.forget();
+        self.snd.rack.look_again();
         self.notice(Notice::Undo);
     }
 
@@ -133,7 +134,7 @@ impl Connection {
         if self.may_undo() {
             self.undo_cwnd_reduction(false);
         } else {
-            self.rack.note_recovery();
+            self.snd.rack.note_recovery();
         }
         if self.newreno_holds_state() {
             return true;
@@ -145,8 +146,8 @@ impl Connection {
 
     /// A duplicate of every retransmission was reported.
     pub(crate) fn try_undo_dsack(&mut self) -> bool {
-        if self.undo.all_were_duplicates() {
-            self.rack.note_spurious_recovery();
+        if self.snd.undo.all_were_duplicates() {
+            self.snd.rack.note_spurious_recovery();
             self.undo_cwnd_reduction(false);
             return true;
         }
@@ -173,7 +174,7 @@ impl Connection {
     /// A partial ACK that acknowledges an original: reordering, not loss. True if nothing more should be
     /// marked or retransmitted on this ACK.
     pub(crate) fn try_undo_partial(&mut self, prior_snd_una: u32) -> bool {
-        if self.undo.marker.is_none() || !self.original_was_delayed() {
+        if self.snd.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
         }
         self.note_reordering(prior_snd_una);

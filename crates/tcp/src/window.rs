@@ -165,7 +165,7 @@ impl Connection {
     /// The connection is established (`tcp_init_buffer_space`).
     pub(crate) fn start_receive_window(&mut self) {
         let advmss = u64::from(self.advertised_mss());
-        let window = &mut self.window;
+        let window = &mut self.rcv.window;
         window.advmss = advmss;
         window.space_us = self.sk.tcp_mstamp;
         window.space_seq = self.rcv.copied;
@@ -181,33 +181,36 @@ impl Connection {
 
     /// Free room, as payload (`tcp_space`).
     fn receive_space(&self) -> u64 {
-        self.window.payload_of(self.window.buffer).saturating_sub(self.rcv.unread + self.rcv.held.bytes())
+        self.rcv
+            .window
+            .payload_of(self.rcv.window.buffer)
+            .saturating_sub(self.rcv.unread + self.rcv.held.bytes())
     }
 
     /// The window that could be advertised now (`__tcp_select_window`).
     pub(crate) fn possible_window(&mut self) -> u32 {
-        let window = &self.window;
+        let window = &self.rcv.window;
         let allowed = window.payload_of(window.buffer);
         let whole = window.clamp.min(allowed);
-        let mss = u64::from(self.delack.segment_size()).min(whole);
+        let mss = u64::from(self.rcv.delack.segment_size()).min(whole);
         if mss == 0 {
             return 0;
         }
         let mut free = self.receive_space();
         let step = 1u64 << window.scale;
         if free < whole / 2 {
-            self.delack.stop_quick();
+            self.rcv.delack.stop_quick();
             free &= !(step - 1);
             if free < allowed / 16 || free < mss {
                 return 0;
             }
         }
-        free = free.min(self.window.threshold);
-        if self.window.scale > 0 {
-            return round_up(free as u32, self.window.scale);
+        free = free.min(self.rcv.window.threshold);
+        if self.rcv.window.scale > 0 {
+            return round_up(free as u32, self.rcv.window.scale);
         }
         // Without scaling, whole segments (silly window avoidance).
-        let present = u64::from(self.window.advertised);
+        let present = u64::from(self.rcv.window.advertised);
         if present + mss <= free || present > free {
             (free - free % mss) as u32
         } else if mss == whole && free > present + whole / 2 {
@@ -219,31 +222,31 @@ impl Connection {
 
     /// The window field of what leaves now; never takes back what was advertised.
     pub(crate) fn select_window(&mut self) -> u16 {
-        let left = self.window.left(self.rcv.nxt);
+        let left = self.rcv.window.left(self.rcv.nxt);
         let mut new = self.possible_window();
         if new < left {
-            new = round_up(left, self.window.scale);
+            new = round_up(left, self.rcv.window.scale);
         }
-        new = new.min((MAX_UNSCALED as u32) << self.window.scale);
-        self.window.advertised = new;
-        self.window.advertised_at = self.rcv.nxt;
-        (new >> self.window.scale) as u16
+        new = new.min((MAX_UNSCALED as u32) << self.rcv.window.scale);
+        self.rcv.window.advertised = new;
+        self.rcv.window.advertised_at = self.rcv.nxt;
+        (new >> self.rcv.window.scale) as u16
     }
 
     /// A new segment size shows how much of the buffer is payload (`tcp_measure_rcv_mss`).
     pub(crate) fn adapt_ratio(&mut self, payload: u32) {
         let payload = u64::from(payload);
         let ratio = (payload * 256 / memory_of(payload)).clamp(1, 255);
-        if ratio != self.window.ratio {
-            self.window.ratio = ratio;
-            self.window.clamp = self.window.payload_of(self.window.buffer);
+        if ratio != self.rcv.window.ratio {
+            self.rcv.window.ratio = ratio;
+            self.rcv.window.clamp = self.rcv.window.payload_of(self.rcv.window.buffer);
         }
     }
 
     /// Each arriving segment raises the limit while the buffer has room for it with its overhead
     /// (`tcp_grow_window`).
     pub(crate) fn grow_window(&mut self, payload: u32) {
-        let window = &self.window;
+        let window = &self.rcv.window;
         let room = window.clamp.min(self.receive_space()).saturating_sub(window.threshold);
         if room == 0 {
             return;
@@ -256,18 +259,18 @@ impl Connection {
             self.growth_of_small_segments(len, memory)
         };
         if step > 0 {
-            self.window.threshold += step.max(2 * len).min(room);
-            self.delack.keep_quick();
+            self.rcv.window.threshold += step.max(2 * len).min(room);
+            self.rcv.delack.keep_quick();
         }
     }
 
     /// Segments that waste much of their buffer raise the limit only while it is small.
     fn growth_of_small_segments(&self, len: u64, memory: u64) -> u64 {
-        let mut memory = self.window.payload_of(memory) / 2;
-        let mut room = self.window.payload_of(self.window.buffer_max) / 2;
-        while self.window.threshold <= room && room > 0 {
+        let mut memory = self.rcv.window.payload_of(memory) / 2;
+        let mut room = self.rcv.window.payload_of(self.rcv.window.buffer_max) / 2;
+        while self.rcv.window.threshold <= room && room > 0 {
             if memory <= len {
-                return 2 * u64::from(self.delack.segment_size());
+                return 2 * u64::from(self.rcv.delack.segment_size());
             }
             memory /= 2;
             room /= 2;
@@ -277,7 +280,7 @@ impl Connection {
 
     /// The application has read: twice what it reads in an RTT must fit, more while that grows.
     pub(crate) fn adjust_receive_space(&mut self) {
-        let window = &mut self.window;
+        let window = &mut self.rcv.window;
         let elapsed = self.sk.tcp_mstamp - window.space_us;
         if window.rtt_us == 0 || elapsed < u64::from(window.rtt_us >> 3) {
             return;
@@ -303,7 +306,7 @@ impl Connection {
     /// Without timestamps: the time in which a window's worth of data arrives.
     pub(crate) fn measure_receiver_rtt(&mut self) {
         let now = self.sk.tcp_mstamp;
-        let window = &mut self.window;
+        let window = &mut self.rcv.window;
         if window.rtt_since_us != 0 {
             if before(self.rcv.nxt, window.rtt_seq) {
                 return;
@@ -319,31 +322,31 @@ impl Connection {
 
     /// With timestamps: a full segment that echoes a new timestamp.
     pub(crate) fn measure_receiver_rtt_by_timestamp(&mut self, len: u32) {
-        if !self.rcv.saw_timestamp || self.rcv.ts_ecr == self.window.rtt_last_echo {
+        if !self.rcv.saw_timestamp || self.rcv.ts_ecr == self.rcv.window.rtt_last_echo {
             return;
         }
-        self.window.rtt_last_echo = self.rcv.ts_ecr;
-        if len < self.delack.segment_size() {
+        self.rcv.window.rtt_last_echo = self.rcv.ts_ecr;
+        if len < self.rcv.delack.segment_size() {
             return;
         }
         if let Some(sample) = self.rtt_by_timestamp(0)
             && sample > 0
         {
-            let rtt = &mut self.window.rtt_us;
+            let rtt = &mut self.rcv.window.rtt_us;
             *rtt = if *rtt == 0 { sample << 3 } else { rtt.wrapping_add(sample).wrapping_sub(*rtt >> 3) };
         }
     }
 
     /// Whether a segment lies at least partly in the window (`tcp_sequence`).
     pub(crate) fn in_receive_window(&self, seq: u32, end_seq: u32) -> bool {
-        !before(end_seq, self.window.advertised_at)
-            && !after(seq, self.rcv.nxt.wrapping_add(self.window.left(self.rcv.nxt)))
+        !before(end_seq, self.rcv.window.advertised_at)
+            && !after(seq, self.rcv.nxt.wrapping_add(self.rcv.window.left(self.rcv.nxt)))
     }
 }
 
 impl Connection {
     pub(crate) fn window_clamp(&self) -> u64 {
-        self.window.clamp
+        self.rcv.window.clamp
     }
 }
 

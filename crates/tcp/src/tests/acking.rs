@@ -73,14 +73,14 @@ fn every_second_segment_is_acknowledged_after_the_peer_went_over_to_smaller_ones
             seq += size;
             acked.push(t.sent().len());
         }
-        assert_eq!((t.end.delack.segment_size(), acked), (taken, expected.to_vec()), "{size} bytes");
+        assert_eq!((t.end.rcv.delack.segment_size(), acked), (taken, expected.to_vec()), "{size} bytes");
     }
     // Sizes that change are the ends of what the peer writes.
     let (mut t, seq) = settled();
     t.at(501.0, data(seq, seq + 600));
     t.at(502.0, data(seq + 600, seq + 1300));
     t.at(503.0, data(seq + 1300, seq + 1900));
-    assert_eq!(t.end.delack.segment_size(), 1000);
+    assert_eq!(t.end.rcv.delack.segment_size(), 1000);
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn the_window_closes_when_nobody_reads_and_opens_when_somebody_does() {
     for i in 0..200 {
         t.at(20.0 + f64::from(i), data(seq, seq + 1000));
         for reply in t.segments() {
-            let window = u32::from(reply.window) << t.end.window.scale();
+            let window = u32::from(reply.window) << t.end.rcv.window.scale();
             let acked = reply.ack.wrapping_sub(0xffff_fc00);
             assert!(acked + window >= right_edge, "the window never shrinks");
             right_edge = acked + window;
@@ -250,7 +250,7 @@ fn the_receive_window_grows_with_what_the_application_reads() {
             seq += 988;
         }
         for reply in t.segments() {
-            window = u32::from(reply.window) << t.end.window.scale();
+            window = u32::from(reply.window) << t.end.rcv.window.scale();
         }
     }
     // tcp_rmem[2] of 6 MiB, of which 988 in 1728 bytes are payload.
@@ -265,7 +265,7 @@ fn a_fixed_receive_buffer_is_not_tuned() {
     for i in 0..3_000 {
         t.at(101.0 + f64::from(i) * 0.1, data(i * 1000 + 1, i * 1000 + 1001));
         for reply in t.segments() {
-            maximum = maximum.max(u32::from(reply.window) << t.end.window.scale());
+            maximum = maximum.max(u32::from(reply.window) << t.end.rcv.window.scale());
         }
     }
     // Twice the buffer, of which 1000 in 1728 bytes are payload (148/256), less a segment in reserve.

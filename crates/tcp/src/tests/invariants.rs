@@ -8,8 +8,8 @@ impl Connection {
     /// Recomputes every counter from the scoreboard and compares.
     pub(crate) fn verify(&mut self) {
         let sk = &self.sk;
-        let count = |flag| self.board.iter().filter(|(_, sent)| sent.has(flag)).count() as u32;
-        let out = self.board.iter().count() as u32;
+        let count = |flag| self.snd.board.iter().filter(|(_, sent)| sent.has(flag)).count() as u32;
+        let out = self.snd.board.iter().count() as u32;
         assert_eq!(sk.packets_out, out, "packets_out");
         assert_eq!(sk.lost_out, count(LOST), "lost_out");
         assert_eq!(sk.retrans_out, count(RETRANS), "retrans_out");
@@ -17,9 +17,12 @@ impl Connection {
             assert_eq!(sk.sacked_out, count(SACKED), "sacked_out");
         }
         assert!(sk.sacked_out + sk.lost_out <= sk.packets_out, "left_out is more than packets_out");
-        assert!(self.board.iter().all(|(_, sent)| !(sent.has(SACKED) && sent.has(LOST))), "SACKed and lost");
+        assert!(
+            self.snd.board.iter().all(|(_, sent)| !(sent.has(SACKED) && sent.has(LOST))),
+            "SACKed and lost"
+        );
         let mut seq = sk.snd_una;
-        for (i, (_, sent)) in self.board.iter().enumerate() {
+        for (i, (_, sent)) in self.snd.board.iter().enumerate() {
             if i == 0 {
                 assert!(!after(sent.seq, seq) && after(sent.end_seq, seq), "the first segment holds snd_una");
             } else {
@@ -32,9 +35,9 @@ impl Connection {
         }
         assert!(sk.snd_cwnd >= 1, "the window is never empty");
         self.verify_order_of_sending();
-        let waiting = self.board.iter().find(|(_, s)| s.flags & (LOST | SACKED | RETRANS) == LOST);
+        let waiting = self.snd.board.iter().find(|(_, s)| s.flags & (LOST | SACKED | RETRANS) == LOST);
         let waiting = waiting.map(|(id, _)| id);
-        assert_eq!(self.board.next_waiting(), waiting, "next to retransmit");
+        assert_eq!(self.snd.board.next_waiting(), waiting, "next to retransmit");
         let timer = self.timers.xmit != tcplab_units::Time::NEVER;
         if self.established && sk.packets_out > 0 {
             assert!(timer, "something is out, so a timer runs");
@@ -42,16 +45,16 @@ impl Connection {
     }
 
     fn verify_order_of_sending(&self) {
-        let mut at = self.board.oldest();
+        let mut at = self.snd.board.oldest();
         let mut last = 0;
         let mut watched = 0;
         while let Some(id) = at {
-            let sent = self.board.get(id);
+            let sent = self.snd.board.get(id);
             assert!(sent.sent_us >= last, "the list is in order of sending");
             assert!(!sent.has(SACKED), "RACK does not watch what is delivered");
             last = sent.sent_us;
             watched += 1;
-            at = self.board.sent_next(id);
+            at = self.snd.board.sent_next(id);
         }
         assert!(watched <= self.sk.packets_out);
     }

@@ -79,7 +79,7 @@ fn the_timeout_after_the_reordering_timer_counts_from_the_first_segment() {
     t.at(202.0, ack(3001).sacks(&[(4001, 8001)]));
     t.until(239.0);
     t.sent();
-    let first = t.end.board.first().map(|sent| (sent.seq, sent.sent_us, sent.retransmitted()));
+    let first = t.end.snd.board.first().map(|sent| (sent.seq, sent.sent_us, sent.retransmitted()));
     let Some((_, sent_us, true)) = first else { panic!("{first:?}") };
     t.at(240.0, ack(3001).sacks(&[(9001, 10_001), (4001, 8001)]));
     t.sent();
@@ -153,7 +153,7 @@ fn a_retransmission_is_the_latest_sent_for_the_rate_sample_too() {
     assert_eq!(t.sent(), ["10001:11001", "1:1001"]);
     // Delivered when they left: two (the SYN counts) and four.
     t.at(300.0, ack(11_001));
-    assert_eq!((t.end.sk.delivered, t.end.latest_rate.delivered), (12, 8));
+    assert_eq!((t.end.sk.delivered, t.end.snd.latest_rate.delivered), (12, 8));
 }
 
 #[test]
