@@ -18,8 +18,8 @@ use crate::sndbuf::SendBuffer;
 use crate::tlp::TailLoss;
 use crate::undo::Undo;
 
-/// Sequence and window, as far as controls do not see them, and the parts. What controls see is in `TcpSock`, the pacing rate
-/// included. What arriving data need comes before `tail_loss`, what ACKs need before `undo` (see `Connection`).
+/// Sequence and window, as far as controls do not see them, and the parts. The pacing rate is in `TcpSock`, where controls see
+/// it. Arriving data need the members before `tail_loss`, ACKs those before `undo` (see `Connection`).
 #[repr(C)]
 pub(crate) struct Sender {
     /// Duplicates the peer has reported, segments.
