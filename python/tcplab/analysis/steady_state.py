@@ -37,8 +37,8 @@ def asked_omit(plan: Plan, omit: int | str | None) -> int | str:
 def steady_window(samples: Samples, flow: str, omit: int | str) -> Window | None:
     """The part of a flow after its warm-up; None when the flow was never active.
 
-    `auto` is MSER-5 on the goodput of its intervals. A warm-up as long as the flow leaves nothing to judge:
-    then nothing is left out, and the window says so.
+    `auto` is MSER-5 on the goodput of its intervals, if the flow delivers anything after it. A warm-up as
+    long as the flow leaves nothing to judge: then nothing is left out, and the window says so.
     """
     span = samples.span(flow)
     if span is None:
@@ -47,6 +47,9 @@ def steady_window(samples: Samples, flow: str, omit: int | str) -> Window | None
     if omit == "auto":
         goodput = samples.goodput(flow).between(start, end)
         cut = mser5(goodput.value)
+        # A short transfer over a long path delivers all it has before the intervals that MSER-5 finds steady.
+        if not goodput.value[cut:].any():
+            cut = 0
         warm_up = float(goodput.time[cut - 1]) - start if cut else 0.0
         return Window(start + warm_up, end, warm_up)
     warm_up = float(omit)

@@ -149,6 +149,14 @@ def test_an_automatic_warm_up_is_counted_from_the_flows_own_start(tmp_path: Path
     assert window.start == 100 * SECOND + window.warm_up
 
 
+def test_a_transfer_that_is_over_before_its_automatic_warm_up_is_taken_whole(tmp_path: Path) -> None:
+    short = {end: 9.0 if end == 102 else 0.0 for end in range(101, 121)}
+    one = samples(tmp_path, flows=[span("one", 100 * SECOND, 120 * SECOND)], intervals=seconds("one", short))
+    window = steady_window(one, "one", "auto")
+    assert window is not None
+    assert (window.start, window.warm_up) == (100 * SECOND, 0)
+
+
 def test_flows_are_compared_while_all_are_there_and_links_described_while_any_is(tmp_path: Path) -> None:
     run = recorded(
         tmp_path,

@@ -24,5 +24,5 @@ def test_a_topology_of_cables_is_refused_with_the_setting_that_it_needs() -> Non
 
 
 def test_a_flow_without_a_route_is_refused_with_a_hint_at_its_routing() -> None:
-    [found] = refused({"edge": {"delay": "1 ms"}, "routing": {"static": []}})
+    [found] = refused({"edge": {"delay": "1 ms"}, "core": {"up": "off"}, "routing": {"ospf": {}}})
     assert found == ("flows.t", "check what its routers announce, or set `wait: {timeout: ...}`")
