@@ -114,6 +114,18 @@ def test_a_program_in_a_node_has_its_own_network_and_exit_code(topo: Topo) -> No
     assert topo("exec", "a", "--", "sh", "-c", "kill -9 $$").returncode == 137
 
 
+def test_nodes_know_each_other_by_name_and_the_machine_does_not(topo: Topo) -> None:
+    names = Path("/etc/hosts").read_text(encoding="utf-8")
+    said = topo("exec", "a", "--", "getent", "hosts", "b", "b.v6", "a")
+    assert [line.split() for line in said.stdout.splitlines()] == [
+        ["10.0.1.2", "b"],
+        ["fd00:0:0:1::2", "b.v6"],
+        ["10.0.0.1", "a"],
+    ]
+    assert "localhost" in topo("exec", "a", "--", "cat", "/etc/hosts").stdout or not names
+    assert Path("/etc/hosts").read_text(encoding="utf-8") == names
+
+
 def test_settings_of_a_link_change_at_once(topo: Topo) -> None:
     def round_trip() -> float:
         return float(topo("exec", "a", "--", sys.executable, "-c", ROUND_TRIP).stdout)

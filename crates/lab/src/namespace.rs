@@ -1,10 +1,11 @@
 //! Namespaces of processes (namespaces(7)): made, entered, and why they may be forbidden.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::sethostname;
 
@@ -24,6 +25,10 @@ pub(crate) const RUN: &str = "/run/frr";
 const SAVED: &str = "/etc/frr";
 /// Its users may use the daemons' consoles (vtysh(1)).
 const CONSOLE_GROUP: &str = "frrvty";
+/// Names and their addresses (hosts(5)).
+const NAMES: &str = "/etc/hosts";
+/// A directory that every machine has, over which a file system is mounted for a moment.
+const ANYWHERE: &str = "/tmp";
 /// Entries of a node's own TCP hash table. A dump walks all of it, and the host's has hundreds of thousands; the
 /// kernel also derives from it how many TIME-WAIT sockets the namespace may hold (half as many).
 const HASH_ENTRIES: &str = "1024";
@@ -58,6 +63,7 @@ pub(crate) fn new_host(name: &str) -> io::Result<()> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE)?;
     // Those of the network namespace, as ip-netns(8) does. A mount that fails leaves the host's.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), NONE);
+    let _ = copy_names();
     // Where routing daemons keep their sockets.
     if Path::new(RUN).is_dir() {
         mount(Some("tmpfs"), RUN, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))?;
@@ -71,6 +77,28 @@ pub(crate) fn new_host(name: &str) -> io::Result<()> {
         fs::write(format!("{SAVED}/vtysh.conf"), "service integrated-vtysh-config\n")?;
     }
     Ok(())
+}
+
+/// Puts a copy in place of the machine's names, which the node alone sees. It stays when the file system it is on is unmounted.
+fn copy_names() -> io::Result<()> {
+    const NONE: Option<&str> = None;
+    let names = fs::read(NAMES)?;
+    mount(Some("tmpfs"), ANYWHERE, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))?;
+    let copy = format!("{ANYWHERE}/hosts");
+    let copied = fs::write(&copy, names)
+        .and_then(|()| Ok(mount(Some(copy.as_str()), NAMES, NONE, MsFlags::MS_BIND, NONE)?));
+    umount2(ANYWHERE, MntFlags::MNT_DETACH)?;
+    copied
+}
+
+/// Adds lines to the names that a node has for itself; nothing is done where it sees the machine's.
+pub(crate) fn add_names(node: u32, lines: &str) -> io::Result<()> {
+    let names = format!("/proc/{node}/root{NAMES}");
+    let (own, ours) = (fs::metadata(&names)?, fs::metadata(NAMES)?);
+    if (own.dev(), own.ino()) == (ours.dev(), ours.ino()) {
+        return Ok(());
+    }
+    OpenOptions::new().append(true).open(names)?.write_all(lines.as_bytes())
 }
 
 /// The node's own view of /etc/group: the daemons run as root of the node, and FRR wants that user in the group that

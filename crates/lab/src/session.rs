@@ -379,7 +379,13 @@ impl Lab<'_> {
                 LabError::Refused { node: node.to_owned(), what: refused.what, said: refused.said }
             })?;
         }
-        layout.namespaces.iter().try_for_each(|node| self.within(&node.node, || configure::fill(node))?)
+        layout.namespaces.iter().try_for_each(|node| self.within(&node.node, || configure::fill(node))?)?;
+        let names = layout.names();
+        for node in &layout.namespaces {
+            // A machine without such a file has no names.
+            let _ = namespace::add_names(self.pid(&node.node)?, &names);
+        }
+        Ok(())
     }
 
     /// The offloads that are on, and the queue disciplines, by node and interface.

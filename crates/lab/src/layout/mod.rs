@@ -129,6 +129,16 @@ impl Layout {
         Ok(Layout { namespaces, wires })
     }
 
+    /// The nodes' addresses by name, as hosts(5) has them. IPv6 has names of its own: a network whose routers route only
+    /// IPv4 has addresses of both, and programs would prefer it.
+    pub(crate) fn names(&self) -> String {
+        let interfaces = self.namespaces.iter().flat_map(|node| &node.interfaces);
+        let addresses =
+            interfaces.flat_map(|one| one.addresses().map(move |subnet| (subnet.address, &one.node)));
+        let suffix = |address: IpAddr| if address.is_ipv6() { ".v6" } else { "" };
+        addresses.map(|(address, node)| format!("{address}\t{node}{}\n", suffix(address))).collect()
+    }
+
     /// The links that are veth pairs.
     pub(crate) fn cables(&self) -> impl Iterator<Item = &[Interface; 2]> {
         self.wires.iter().filter(|wire| !wire.is_emulated()).map(|wire| &wire.ends)
