@@ -2,9 +2,9 @@
 /*
  * BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): paces at the bandwidth that was measured to
  * be delivered, and bounds what is in flight by that bandwidth times the minimum round-trip time. Sections below
- * are the draft's, and so are the names. Additions of Linux 6.x to the draft are here too, and named as such:
- * compensation for aggregated ACKs, the estimate of a policer's rate, the count of packets still waiting to be
- * paced, and a pacing rate 1 % below the estimate.
+ * are the draft's, and so are the names. Additions of Linux 6.x to the draft are here too, and named as such. They
+ * are compensation for aggregated ACKs, the estimate of a policer's rate, the count of packets still waiting to
+ * be paced, and a pacing rate 1 % below the estimate.
  */
 #define CONTROL bbr1
 #define PHASES(PHASE) PHASE(STARTUP) PHASE(DRAIN) PHASE(PROBE_BW) PHASE(PROBE_RTT)
@@ -84,7 +84,7 @@ struct state {
 /* ---- The bandwidth filter: section 4.1.1 ----------------------------------------------------- */
 
 /*
- * The maximum over a window of rounds, by Kathleen Nichols' method as Linux's win_minmax has it: three samples,
+ * The maximum over a window of rounds, by Kathleen Nichols' method as Linux's win_minmax has it. Three samples,
  * each the best of what came after the one before, are moved up as they grow too old.
  */
 TL_INLINE void filter_max(struct in_round best[3], u32 window, u32 round, u64 value)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * BBR, version 3 (draft-ietf-ccwg-bbr-06): version 2 with another way of finding that the pipe is full, of ending
- * a probe for bandwidth, and of coming back from a loss that was none. Sections below are the draft's, and so are
- * the names (the bounds are inflight_longterm, inflight_shortterm and bw_shortterm; version 2 called them hi and
- * lo). Fields that Linux's rate_sample lacks are derived in tcplab_bbr.h. The draft asks that marks be taken for
- * congestion (section 3.7) and leaves open how; how is described in tcplab_bbr.h too.
+ * BBR, version 3 (draft-ietf-ccwg-bbr-06), is based on version 2. Version 3 has another way of finding that the
+ * pipe is full, of ending a probe for bandwidth, and of coming back from a spurious loss. Sections below are the
+ * draft's, and so are the names (the bounds are inflight_longterm, inflight_shortterm and bw_shortterm; version 2
+ * called them hi and lo). Fields that Linux's rate_sample lacks are derived in tcplab_bbr.h. The draft asks that
+ * marks be taken for congestion (section 3.7) and leaves open how; how is described in tcplab_bbr.h too.
  */
 #define CONTROL bbr3
 #define PHASES(PHASE)                                                                                  \

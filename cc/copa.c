@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Copa (V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018):
- * moves the window towards the rate 1 / (delta d_q), d_q being the queueing delay, faster the longer it moves in one
- * direction. Flows of Copa then keep a queue of a few packets that empties every five round trips. Where it
- * does not empty, something else fills the buffer, and Copa becomes as aggressive as that. Names and sections
- * below are the paper's.
+ * Copa moves the window towards the rate 1 / (delta d_q), where d_q is the queueing delay. The window moves faster
+ * the longer it moves in one direction. Flows of Copa then keep a queue of a few packets that empties every five
+ * round trips. Where the queue does not empty, something else fills the buffer, and Copa becomes as aggressive as
+ * that. Source: V. Arun and H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet",
+ * NSDI 2018. Names and sections below are the paper's.
  *
  * Points that the paper leaves open, or that it describes for packets that leave one by one:
- *  - the window moves by itself at most in a round trip, as in slow start, and the velocity is 1 again as soon as
- *    the target is on the other side, not only a round trip later: else the window swings ever wider on paths
- *    of many packets;
- *  - a queue is nearly empty, too, when no more waits than the sender's own last burst: TCP sends bursts of two
- *    packets and more, so that even on an idle path most packets see a queue, and two flows of Copa would take
- *    each other for one that fills the buffer;
- *  - in the default mode losses change nothing (section 2.2 counts them in the competitive mode only), unless more
- *    than a tenth of a round trip's packets are lost: then the window becomes what arrived. A timeout starts over
- *    from slow start.
+ *  - In a round trip the window moves by at most its own size, as in slow start. The velocity is 1 again as soon as
+ *    the target is on the other side, not only a round trip later. Otherwise the window swings ever wider on paths
+ *    of many packets.
+ *  - A queue is nearly empty, too, when no more waits than the sender's own last burst. TCP sends bursts of two
+ *    packets and more. So even on an idle path most packets see a queue, and two flows of Copa would take each
+ *    other for one that fills the buffer.
+ *  - In the default mode losses change nothing (section 2.2 counts them in the competitive mode only). But when more
+ *    than a tenth of a round trip's packets are lost, the window becomes what arrived. A timeout starts over from
+ *    slow start.
  */
 #define CONTROL copa
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(DEFAULT) PHASE(COMPETITIVE)
@@ -157,8 +157,8 @@ TL_INLINE void begin_round(struct tcp_sock *tp, struct state *ca)
 }
 
 /*
- * A window beyond path and buffer together loses what exceeds them, all at once: the queue then fills and empties
- * within each round trip, and its delay, now small and now large, no longer says which way to go.
+ * A window beyond path and buffer together loses what exceeds them, all at once. The queue then fills and empties
+ * within each round trip. The queue's delay, now small and now large, no longer says which way to go.
  */
 TL_INLINE void end_overflow(struct tcp_sock *tp, struct state *ca)
 {

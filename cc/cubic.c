@@ -3,12 +3,12 @@
  * CUBIC (RFC 9438): after a loss the window returns to where the loss was along a cubic function of time,
  * stays there for a while, then probes beyond. Sections below are those of RFC 9438.
  *
- * Slow start (section 4.10) is left by HyStart as Linux's own cubic does it, with ACK trains and delay, not
- * by RFC 9406's HyStart++, so that the two can be compared. For the same reason:
- *  - RTT in W_cubic(t + RTT) is the minimum RTT seen;
- *  - the additive factor of the Reno-friendly region stays what it is when W_est passes the window before the
- *    loss, where section 4.3 says that it SHOULD become 1; `reno_above_prior` does as section 4.3 says;
- *  - before the first loss the window grows by at least 5 % a round trip.
+ * Slow start (section 4.10) is left by HyStart as in Linux's own cubic, with ACK trains and delay, so that the two
+ * controls can be compared. RFC 9406's HyStart++ is not used. For the same reason:
+ *  - RTT in W_cubic(t + RTT) is the minimum RTT seen.
+ *  - The additive factor of the Reno-friendly region stays unchanged when W_est passes the window before the loss.
+ *    Section 4.3 says that the factor SHOULD then become 1; `reno_above_prior` does as section 4.3 says.
+ *  - Before the first loss the window grows by at least 5 % a round trip.
  */
 #define CONTROL cubic
 #define PHASES(PHASE) \
@@ -211,8 +211,8 @@ TL_INLINE u32 hystart_train_length(struct sock *sk, struct state *ca)
 }
 
 /*
- * HyStart (S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011): slow start
- * ends when the ACKs of a window come as one train as long as the path's delay, or when the RTT has grown.
+ * HyStart: slow start ends when the ACKs of a window come as one train as long as the path's delay, or when the RTT
+ * has grown. Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011.
  */
 TL_INLINE void hystart(struct sock *sk, struct tcp_sock *tp, struct state *ca, u32 rtt)
 {

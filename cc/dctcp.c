@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * DCTCP (RFC 8257): switches mark packets where their queue exceeds a threshold, the receiver echoes exactly which
- * were marked, and the sender reduces its window by the share of marks, so that queues stay short and full.
- * Between reductions it grows as Reno does. For networks where all hosts and switches take part; both ends of a
- * connection run it, and both halves are here.
+ * DCTCP (RFC 8257): switches mark packets where their queue exceeds a threshold, and the receiver echoes exactly
+ * which were marked. The sender reduces its window by the share of marks, so that queues stay short and full.
+ * Between reductions the window grows as Reno's does. For networks where all hosts and switches take part; both
+ * ends of a connection run DCTCP, and both halves are here.
  */
 #define CONTROL dctcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(CONGESTION_AVOIDANCE) PHASE(CWR) PHASE(RECOVERY)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * H-TCP (D. Leith, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product Paths",
- * draft-leith-tcp-htcp-06): the longer since the last loss, the faster the window grows; and after a loss it is cut
- * only by as much as empties the queue. The names are the draft's: alpha is the increase in packets a round
- * trip, beta the part of the window that a loss leaves, Delta the time since the last one, B the throughput.
+ * H-TCP: the longer since the last loss, the faster the window grows. After a loss the window is cut only by as
+ * much as empties the queue. Source: D. Leith, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product
+ * Paths", draft-leith-tcp-htcp-06.
  *
- * As in Linux's htcp, the throughput compared is the most within an epoch, the adaptive cut is for paths above
- * 10 ms, where RTTs can be distinguished, and the greatest RTT fades so that a change of route is forgotten.
+ * The names are the draft's: alpha is the increase in packets a round trip, and beta the part of the window that a
+ * loss leaves. Delta is the time since the last loss, and B the throughput.
+ *
+ * Three points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
+ * paths above 10 ms, where RTTs can be distinguished. The greatest RTT fades so that a change of route is forgotten.
  */
 #define CONTROL htcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)
@@ -71,7 +73,8 @@ TL_INLINE void measure_throughput(struct tcp_sock *tp, struct state *ca)
 
 /*
  * alpha = 2 (1 - beta) alpha_H(Delta), where alpha_H = 1 up to Delta_L and then
- * 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2; with RTT scaling times RTT over 100 ms, from 0.1 to 2.
+ * 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2. With RTT scaling the latter is multiplied by RTT over 100 ms,
+ * from 0.1 to 2.
  */
 TL_INLINE void update_alpha(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {

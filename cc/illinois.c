@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for
- * high-speed networks", Performance Evaluation 65(6-7), 2008): loss decides whether the window grows or shrinks,
- * queueing delay by how much. The names are the paper's: alpha = f1(d_a) is the increase in packets a round
- * trip, beta = f2(d_a) the part that a loss takes away, d_a the mean queueing delay of a round trip and d_m the
- * greatest seen. Constants are the paper's, section 3, which are Linux's too.
+ * Illinois: loss decides whether the window grows or shrinks, queueing delay by how much. Source: S. Liu, T. Başar
+ * and R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks",
+ * Performance Evaluation 65(6-7), 2008.
+ *
+ * The names are the paper's: alpha = f1(d_a) is the increase in packets a round trip, and beta = f2(d_a) the part
+ * that a loss takes away. The mean queueing delay of a round trip is d_a, and the greatest seen is d_m. Constants
+ * are the paper's, section 3, which are Linux's too.
  */
 #define CONTROL illinois
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(FAST) PHASE(CAREFUL) PHASE(RENO) PHASE(RECOVERY)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, on top of RFC 6817): for traffic that shall have only what others
- * leave. The window grows while the queueing delay is below a target and shrinks above it; and since each flow's
- * own queue would be taken for the path's delay by those that come later, every flow now and then sends almost
- * nothing for two round trips, so that all see the empty path. Sections below are that draft's.
+ * leave. The window grows while the queueing delay is below a target and shrinks above that target. But each flow's
+ * own queue would be taken for the path's delay by flows that come later. So every flow now and then sends almost
+ * nothing for two round trips, and all see the empty path. Sections below are that draft's.
  *
  * Points that the draft leaves open:
  *  - a round trip of the slowdown is until all that was in flight at its start is acknowledged;

@@ -149,9 +149,9 @@ TL_INLINE void increase(struct tcp_sock *tp, struct state *ca, u32 acked)
 }
 
 /*
- * Section 2.5.1; the kernel's own pacing does not know the fraction of the window. The gains, and that packets count with
- * their headers, are those of the authors' implementation for Linux: as TCP's pacing counts payload, that leaves a margin
- * of a thirtieth, without which pacing and not the window would limit the rate.
+ * Section 2.5.1; the kernel's own pacing does not know the fraction of the window. The gains are those of the authors'
+ * implementation for Linux, and packets count with their headers as there. TCP's pacing counts payload, so counting
+ * headers leaves a margin of a thirtieth. Without that margin, pacing and not the window would limit the rate.
  */
 TL_INLINE void pace(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {

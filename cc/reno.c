@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * Reno: slow start, congestion avoidance and halving (RFC 5681), with NewReno's way of leaving recovery
- * (RFC 6582), which is the endpoint's part: it keeps a recovery going until everything sent before the loss
- * is acknowledged and calls `ssthresh` once for it.
+ * (RFC 6582). Leaving recovery is the endpoint's part. The endpoint keeps a recovery going until everything
+ * sent before the loss is acknowledged, and calls `ssthresh` once for that recovery.
  */
 #define CONTROL reno
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(CONGESTION_AVOIDANCE) PHASE(RECOVERY)
@@ -44,8 +44,8 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 SSTHRESH(sk, tp, ca)
 {
 	/*
-	 * RFC 5681 section 3.1, equation (4), on the window as Linux does it, not on FlightSize: the two
-	 * differ only where the window was not used, and then the window has not grown either.
+	 * RFC 5681 section 3.1, equation (4), on the window as in Linux, not on FlightSize. The two differ
+	 * only where the window was not used, and then the window has not grown either.
 	 */
 	u32 beta = PARAM(sk, beta);
 	u32 reduced;

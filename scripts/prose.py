@@ -8,7 +8,7 @@ there is one. The rules:
 - no word of `old-words.txt`;
 - no sentence that begins with "What" and is not a question: begin with the noun;
 - no "is no" before a noun: write "is not a";
-- in pages, in docstrings, in comments of YAML and TypeScript, and in the strings of Python and Rust without
+- in pages, in docstrings, in comments on lines of their own, and in the strings of Python and Rust without
   their tests, no sentence of more than 30 words.
 """
 
@@ -39,6 +39,12 @@ _IS_NO = re.compile(
 )
 _WHAT = re.compile(r"(?:^|(?<=[.:!?] ))What (?!(?:if|about|for)\b)[^.?!]*(?:[.!:]|$)")
 _COMMENT = re.compile(r"^\s*(?://[/!]?|#+|/?\*+|\"\"\")\s?(.*?)(?:\*/|\"\"\")?\s*$|^.*?\s(?://|#|/\*)\s(.*)$")
+# Comments on lines of their own, by the ends of file names.
+_MARKS = {
+    (".yaml", ".yml"): re.compile(r"\s*#(.*)"),
+    (".ts", ".tsx", ".rs"): re.compile(r"\s*//[/!]?(.*)"),
+    (".c", ".h"): re.compile(r"\s*(?:/\*+|\*(?=[\s/])|//)(.*?)(?:\*/)?\s*$"),
+}
 _SENTENCE_END = re.compile(r"(?<=[.?!])[\"”)*_]*\s+(?=[\"“(*_`\[]*[A-Z0-9`])")
 _RUST_STRING = re.compile(r'"((?:[^"\\]|\\.|\\\n)*)"', re.DOTALL)
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|al|cf)\.$")
@@ -129,7 +135,7 @@ def messages(name: str, text: str) -> Iterator[Paragraph]:
 
 
 def comments(name: str, text: str) -> Iterator[Paragraph]:
-    """The paragraphs of docstrings, and those of comments on lines of their own in YAML and TypeScript."""
+    """The paragraphs of Python's docstrings, and elsewhere those of comments on lines of their own."""
     if name.endswith(".py"):
         try:
             tree = ast.parse(text)
@@ -140,12 +146,11 @@ def comments(name: str, text: str) -> Iterator[Paragraph]:
                 start = getattr(node, "lineno", 1)
                 for paragraph in paragraphs(ast.get_docstring(node) or ""):
                     yield Paragraph(start + paragraph.line, paragraph.text)
-    elif name.endswith((".yaml", ".yml", ".ts", ".tsx")):
-        mark = "#" if name.endswith((".yaml", ".yml")) else "//"
-        lines = (line.strip() for line in text.splitlines())
-        yield from paragraphs(
-            "\n".join(line[len(mark) :].strip() if line.startswith(mark) else "" for line in lines)
-        )
+    else:
+        marks = (marks for ends, marks in _MARKS.items() if name.endswith(ends))
+        if mark := next(marks, None):
+            found = (mark.match(line) for line in text.splitlines())
+            yield from paragraphs("\n".join(one[1].strip() if one else "" for one in found))
 
 
 def comment(line: str) -> str:

@@ -80,6 +80,8 @@ def test_texts_of_several_lines_are_no_messages() -> None:
         ("a.py", 'def f():\n    """Word.\n\n    {}\n    """\n'),
         ("a.yaml", "a: 1\n# {}\n# word.\n"),
         ("a.ts", "x;\n  // {}\n  // word.\n"),
+        ("a.rs", "x;\n    /// {}\n    /// word.\n"),
+        ("a.c", "x;\n\t/* {}\n\t * word.\n\t */\n"),
     ],
 )
 def test_a_long_sentence_of_a_docstring_or_comment_is_found(name: str, text: str) -> None:

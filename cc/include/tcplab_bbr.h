@@ -156,12 +156,12 @@ TL_INLINE u32 extra_acked(const struct aggregation *a)
 /*
  * The drafts go by what each packet knew when it was sent: how much was in flight (P.tx_in_flight) and how much
  * had been lost (P.lost). Linux's rate_sample has neither, and a control does not learn which packets are lost. So:
- *  - on a path that keeps order, what was in flight when the sampled packet left, itself included, is what was
- *    delivered or lost from then until it was delivered;
- *  - the count of losses at that time is known in the simulator (tl_prior_lost), and looked up in the kernel in a
- *    short history of (delivered, lost), a point of which is made when losses are found;
- *  - a loss is seen with the packet whose delivery reveals it (or the next that makes a valid sample), and those
- *    that are seen at once are taken for one packet that was sent last.
+ *  - On a path that keeps order, what was in flight when the sampled packet left, itself included, is what was
+ *    delivered or lost from then until it was delivered.
+ *  - The count of losses at that time is known in the simulator (tl_prior_lost). In the kernel the count is looked
+ *    up in a short history of (delivered, lost). A point of the history is made when losses are found.
+ *  - A loss is seen with the packet whose delivery reveals it (or the next that makes a valid sample). Losses that
+ *    are seen at once are taken for one packet that was sent last.
  */
 #define CHECKPOINTS 64
 /* Points are at least this share of a window apart. */
@@ -183,9 +183,9 @@ struct flight {
 
 /*
  * With every ACK, when it has been dealt with. A point is made when losses were found, but not within 1/32 window of
- * the last, so the history reaches back two windows at least: to packets sent a round trip ago. So losses_at is exact
- * in windows of up to 32 packets and wherever ACKs that reveal losses are 1/32 window apart; elsewhere it lacks at
- * most the losses found in 1/32 window.
+ * the last point. The history thus reaches back two windows at least: to packets sent a round trip ago. So losses_at
+ * is exact in windows of up to 32 packets and wherever ACKs that reveal losses are 1/32 window apart. Elsewhere
+ * losses_at lacks at most the losses found in 1/32 window.
  */
 TL_INLINE void remember_losses(struct flight *f, const struct tcp_sock *tp)
 {
@@ -269,10 +269,10 @@ TL_INLINE u32 inflight_at_loss(const struct flight *f, u32 threshold)
 /* ---- Marks ----------------------------------------------------------------------------------- */
 
 /*
- * The response to ECN. The drafts leave it open but for the requirement that marks be taken for congestion; this
- * is the one of the authors' own implementations (presented at IETF 105 and 106, iccrg): as in DCTCP, alpha
- * averages the share of marked packets by rounds; a round with marks outside of probing cuts the short-term bound
- * of inflight by a third of alpha; and more than half of a round marked means too much in flight.
+ * The response to ECN. The drafts leave the response open but for the requirement that marks be taken for
+ * congestion. The response here is that of the authors' own implementations (presented at IETF 105 and 106, iccrg).
+ * As in DCTCP, alpha averages the share of marked packets by rounds. A round with marks outside of probing cuts the
+ * short-term bound of inflight by a third of alpha. More than half of a round marked means too much in flight.
  *
  * The share is exact where the receiver echoes exactly which packets were marked, as dctcp's does. A receiver as
  * of RFC 3168 echoes until it learns of the reduction, so a single mark counts for a round trip.

@@ -2,20 +2,23 @@
 /*
  * The one header of a congestion control, which is one C file that runs in two places:
  *
- *   clang -target bpf   makes an eBPF object that the running kernel loads through struct_ops; it
- *                       registers there as `tl_NAME` (Linux 5.13 or newer with BTF);
+ *   clang -target bpf   makes an eBPF object that the running kernel loads through struct_ops. The object
+ *                       registers there as `tl_NAME` (Linux 5.13 or newer with BTF).
  *   any C compiler      makes the simulator's control `NAME`.
  *
  * A control is written so:
  *
  *   #define CONTROL name                          what it is called
  *   #define PHASES(PHASE) PHASE(A) PHASE(B)       its phases, first the one it starts in (optional)
+ *
  *   #define PARAMETERS(PARAMETER) \               what can be set when it is loaded (optional):
  *           PARAMETER(name, default, minimum, maximum, scale, "what it is")
  *                                                 whole numbers; the user's value is number / scale
+ *
  *   #define GAUGES(GAUGE) \                       what it shows of its state (optional):
  *           GAUGE(name, member, scale, "unit", "what it is")
  *                                                 member / scale is recorded; none while all its bits are set
+ *
  *   #include "tcplab_cc.h"
  *
  *   struct state { TELEMETRY; u32 mine; };        private to a connection, zero when it begins
@@ -226,8 +229,8 @@ TL_INLINE u32 tcp_packets_in_flight(const struct tcp_sock *tp)
 }
 
 /*
- * Whether the window is about to be cut for an ECN mark alone (RFC 8511 asks for it): since the last cut, whose
- * count of marked packets is in `seen`, packets were marked, and none is taken for lost now.
+ * Whether the window is about to be cut for an ECN mark alone (RFC 8511 asks for this distinction). True if packets
+ * were marked since the last cut, and none is taken for lost now. The last cut's count of marked packets is in `seen`.
  */
 TL_INLINE bool tl_only_marked(const struct tcp_sock *tp, u32 *seen)
 {
@@ -355,9 +358,9 @@ TL_INLINE void tl_limit_bursts(struct sock *sk, u32 shift)
 /* The congestion avoidance state is about to become `state`. */
 #define SET_STATE(sk, tp, ca, state) TL_OP(void, set_state, (void)0, sk, tp, ca, u8, state)
 /*
- * One of `tcp_ca_event`. CA_EVENT_ECN_IS_CE and CA_EVENT_ECN_NO_CE say whether arriving data was marked; they come
- * only to a control with TCP_CONG_NEEDS_ECN, after rcv_nxt has advanced. tl_send_ack(tp, n) then acknowledges up
- * to `n` before anything else leaves.
+ * One of `tcp_ca_event`. CA_EVENT_ECN_IS_CE and CA_EVENT_ECN_NO_CE say whether arriving data was marked. Both events
+ * come only to a control with TCP_CONG_NEEDS_ECN, after rcv_nxt has advanced. Then tl_send_ack(tp, n) acknowledges
+ * up to `n` before anything else leaves.
  */
 #define CWND_EVENT(sk, tp, ca, event) TL_OP(void, cwnd_event, (void)0, sk, tp, ca, u32, event)
 /* An ACK arrived and is not yet processed. */

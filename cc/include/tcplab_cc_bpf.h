@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The running kernel's side of tcplab_cc.h: the kernel fields that controls use, found wherever the running
- * kernel has them (CO-RE: the loader corrects each access by the kernel's BTF), and the operations as
- * struct_ops programs. Nothing else of the kernel's headers is needed.
+ * The running kernel's side of tcplab_cc.h: the kernel fields that controls use, and the operations as
+ * struct_ops programs. The fields are found wherever the running kernel has them (CO-RE: the loader corrects
+ * each access by the kernel's BTF). Nothing else of the kernel's headers is needed.
  */
 #ifndef TCPLAB_CC_BPF_H
 #define TCPLAB_CC_BPF_H
@@ -129,8 +129,8 @@ static long (*tl_bpf_tcp_send_ack)(void *tp, u32 rcv_nxt) = (void *)116;
 enum { TL_BPF_MAP_TYPE_SK_STORAGE = 24, TL_BPF_F_NO_PREALLOC = 1, TL_BPF_STORAGE_CREATE = 1 };
 
 /*
- * A bit field has no address, so the loader is asked where its bytes are (0), how many (1), and by how
- * much to shift them left (4) and right (5) in 64 bits.
+ * A bit field has no address, so the loader is asked where its bytes are (0) and how many (1). The loader is
+ * also asked by how much to shift the bytes left (4) and right (5) in 64 bits.
  */
 #define TL_BIT_FIELD(s, field)                                                                         \
 	({                                                                                             \
@@ -228,8 +228,8 @@ struct {
 char tl_license[] SEC("license") = "Dual MIT/GPL";
 
 /*
- * `cong_control` was given (sk, rs) before Linux 6.10 and (sk, ack, flag, rs) since. crates/kernelcc counts the
- * arguments in the kernel's types, for distributions change older kernels; another loader leaves 0 here, and the
+ * `cong_control` was given (sk, rs) before Linux 6.10 and (sk, ack, flag, rs) since. Distributions change older
+ * kernels, so crates/kernelcc counts the arguments in the kernel's types. Another loader leaves 0 here, and the
  * version decides.
  */
 const volatile u32 tl_cong_control_arguments SEC(".rodata") = 0;
@@ -316,13 +316,13 @@ static const u64 tl_has_init;
 	TL_BODY(type, op, sk, tp, ca, ta a, tb b)
 
 /*
- * Left out. Measured on Linux 6.18: with any such program, even one that only returns 2, TCP about once a second sends
- * 30 to 90 segments at once, in two GSO packets as large as can be, from a window of 800 and amid regular pacing: the
- * packets before came a millisecond apart, so neither the sender nor the emulator had been waiting, and the kernel
- * counts no skipped run of the program. The kernel asks in one place, tcp_tso_segs, and takes the larger of the answer
- * and what the pacing rate gives; so at such a moment it has read a larger answer than 2, or a far larger pacing rate.
- * Which of them is not known. The kernel's default is tcp_min_tso_segs = 2, which differs from what BBR asks for below
- * 1.2 Mbit/s only.
+ * Left out. Measured on Linux 6.18 with any such program, even one that only returns 2: about once a second TCP sends
+ * 30 to 90 segments at once. They leave in two GSO packets as large as can be, from a window of 800 and amid regular
+ * pacing. The packets before came a millisecond apart, so neither the sender nor the emulator had been waiting. The
+ * kernel counts no skipped run of the program. The kernel asks in one place, tcp_tso_segs, and takes the larger of the
+ * answer and what the pacing rate gives. So at such a moment the kernel has read a larger answer than 2, or a far
+ * larger pacing rate. Which of them is not known. The kernel's default is tcp_min_tso_segs = 2, which differs from what
+ * BBR asks for below 1.2 Mbit/s only.
  */
 #define TL_LEFT_OUT_min_tso_segs ~, (void *)0
 #define TL_MIN_TSO_SEGS(sk, tp, ca) TL_BODY(u32, min_tso_segs, sk, tp, ca)

@@ -1,6 +1,8 @@
-//! Round trips over a plain veth pair: ours, a bare ping-pong loop in C and sockperf by turns, since machines
-//! drift by the minute; with both ends asleep while they wait, or polling, each on a CPU of its own. Unless they
-//! are pinned, the scheduler puts both ends of some runs on one CPU, which saves waking the other.
+//! Round trips over a plain veth pair: ours, a bare ping-pong loop in C and sockperf by turns, since machines drift
+//! by the minute.
+//!
+//! Both ends sleep while they wait, or poll, each on a CPU of its own. Unless they are pinned, the scheduler puts
+//! both ends of some runs on one CPU, which saves waking the other.
 //!
 //! `cargo bench -p tcplab-agent --bench echo_overhead -- [ROUNDS] [ITERATIONS]` prints medians in µs and ratios.
 

@@ -78,8 +78,8 @@ pub fn receive(socket: &Socket, buffer: &mut [u8], flags: libc::c_int) -> io::Re
         (header, received as usize, from)
     };
     let mut arrived = Arrived { length, from: from.as_socket(), ..Arrived::default() };
-    // SAFETY: the kernel has filled the control buffer, and the macros stay within its length; what each message holds
-    // is said by its level and type (`socket(7)`, `ip(7)`), and is read unaligned.
+    // SAFETY: the kernel has filled the control buffer, and the macros stay within its length. The level and type of
+    // each message say what the message holds (`socket(7)`, `ip(7)`). Its data is read unaligned.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&raw const header);
         while !message.is_null() {

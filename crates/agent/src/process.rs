@@ -11,8 +11,8 @@ const HASH_ENTRIES: &str = "1024";
 /// Enters a network namespace of its own, with loopback up.
 pub fn new_network_namespace() -> io::Result<()> {
     unshare()?;
-    // The size of a namespace's hash table is taken from the namespace it is made in
-    // (`tcp_set_hashinfo`), so it takes two to have a table that is small without changing the host.
+    // A namespace takes the size of its hash table from the namespace it is made in (`tcp_set_hashinfo`). So a small
+    // table takes two namespaces if the host is not to be changed.
     if std::fs::write("/proc/sys/net/ipv4/tcp_child_ehash_entries", HASH_ENTRIES).is_ok() {
         unshare()?;
     }

@@ -299,8 +299,8 @@ impl Control {
 
     /// Lends this control's blocks to `sk` for one call.
     ///
-    /// Done for each call, at the cost of two stores, so that nothing a caller does to `sk` (it may clone it,
-    /// or hand over another connection's) lets the C side follow a stale pointer.
+    /// Done for each call, at the cost of two stores. So nothing a caller does to `sk` lets the C side follow a stale
+    /// pointer. The caller may clone `sk`, or hand over another connection's.
     #[inline]
     fn bind(&mut self, sk: &mut TcpSock) -> *mut TcpSock {
         sk.tl_state = address(&mut self.state);
@@ -443,8 +443,9 @@ mod tests {
         Ok(())
     }
 
-    /// The phase after a full pipe was found with 100 packets in flight, twice what 1 packet a millisecond and
-    /// 50 ms make, and the next packet due in `wait` milliseconds.
+    /// The phase after a full pipe was found, with the next packet due in `wait` milliseconds.
+    ///
+    /// There are 100 packets in flight, twice what 1 packet a millisecond and 50 ms make.
     fn bbr_phase_when_full(wait: u64) -> Result<&'static str, ControlError> {
         let mut bbr = control("bbr1", &[])?;
         let mut sk = TcpSock { srtt_us: 50_000 << 3, rtt_min_us: 50_000, packets_out: 100, ..sock(150) };

@@ -6,9 +6,11 @@
 //! - `cc/include/tcplab_cc.h` is the header a control is written with; `cc/reno.c` the shortest example.
 //! - `build.rs` compiles every `cc/*.c` it finds: a new control is a new file and nothing else.
 //! - [`sock`] is the connection as a control sees it: the twin, member for member, of the C structures.
-//! - [`control`] is one control at work on one connection; [`registry`] says which there are, what can be set
-//!   in each, and takes in those that were compiled elsewhere; [`gauge`] reads what one shows of its state;
-//!   [`files`] are the C files themselves.
+//! - [`control`] is one control at work on one connection.
+//! - [`registry`] says which controls there are and what can be set in each, and takes in those that were
+//!   compiled elsewhere.
+//! - [`gauge`] reads what a control shows of its state.
+//! - [`files`] are the C files themselves.
 //!
 //! ```
 //! use tcplab_control::{AckSample, Control, TcpSock};

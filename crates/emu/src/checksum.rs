@@ -1,7 +1,8 @@
 //! The Internet checksum (RFC 1071), fast enough for whole payloads.
 
-/// A sum of 16-bit words in the machine's byte order, carries not yet folded in; RFC 1071 section 2 (B): the
-/// order of bytes does not matter as long as it is the same throughout.
+/// A sum of 16-bit words in the machine's byte order, carries not yet folded in.
+///
+/// The order of bytes does not matter as long as it is the same throughout (RFC 1071 section 2 (B)).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum(u64);
 

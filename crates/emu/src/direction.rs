@@ -17,8 +17,8 @@ const AT_A_GO: usize = 512;
 const SLACK_SHARE: u64 = 500;
 const MIN_SLACK: Span = Span::from_us(20);
 const MAX_SLACK: Span = Span::from_us(200);
-/// A direction that has delivered nothing for so long, or on a short path for this share of its RTT, is idle: what comes next
-/// is delivered precisely, whatever it costs. It may be an answer that is waited for.
+/// A direction that has delivered nothing for so long, or on a short path for this share of its RTT, is idle. The
+/// next packet is delivered precisely, whatever that costs. It may be an answer that is waited for.
 const IDLE: Span = Span::from_ms(1);
 const IDLE_SHARE: u64 = 4;
 

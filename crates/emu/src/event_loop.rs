@@ -20,8 +20,8 @@ use crate::tap::Tap;
 use crate::virtio;
 use crate::writer::WriterCommand;
 
-/// Frames and bytes read from one device before deliveries and the other devices have their turn: fewer bytes than
-/// are delivered at one go, so that deliveries come first where the machine is busy.
+/// Frames and bytes read from one device before deliveries and the other devices have their turn. The bytes are fewer
+/// than are delivered at one go, so that deliveries come first where the machine is busy.
 const READS: usize = 32;
 const READ_BYTES: usize = 256 << 10;
 /// The longest sleep, ns: queue samples are exact whenever they are taken, but many at once take time.
@@ -225,8 +225,10 @@ impl EventLoop {
         (media, OnMedium { directions, due, arena, recording })
     }
 
-    /// When the frame of `read` bytes at the front of the room was handed over by its node: not before the one before it,
-    /// nor so long ago that the records of that time are complete. `wall` leads from CLOCK_MONOTONIC to CLOCK_REALTIME.
+    /// When the frame of `read` bytes at the front of the room was handed over by its node.
+    ///
+    /// The time is not before that of the frame before it, nor so long ago that the records of that time are
+    /// complete. `wall` leads from CLOCK_MONOTONIC to CLOCK_REALTIME.
     #[inline]
     fn entry(&mut self, number: usize, read: usize, wall: u64) -> u64 {
         let now = clock::now();

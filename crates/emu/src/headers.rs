@@ -1,8 +1,8 @@
 //! The headers of a packet as they leave: those of its super-packet, made its own.
 //!
-//! Segments differ in the fields that Linux's `tcp_gso_segment`, `__udp_gso_segment` and
-//! `inet_gso_segment` let differ: lengths, the IPv4 identification, the sequence number, and the flags
-//! that belong to the first (CWR of classic ECN) or the last segment (FIN, PSH).
+//! Segments differ in the fields that Linux's `tcp_gso_segment`, `__udp_gso_segment` and `inet_gso_segment` let
+//! differ. These are the lengths, the IPv4 identification, the sequence number, and the flags that belong to the
+//! first (CWR of classic ECN) or the last segment (FIN, PSH).
 
 use crate::checksum::Sum;
 use crate::frame_layout::{IP, Network, Transport};
@@ -43,8 +43,10 @@ pub(crate) fn identification(packet: &Wire, header: &[u8]) -> u16 {
     read_u16(header, IP + 4).wrapping_add(packet.index())
 }
 
-/// Makes `header`, a copy of the shared headers of `packet`, the headers of a packet that begins with it and has
-/// `payload_len` bytes of payload, and the `flags` where it is TCP. Its checksum is left for the device.
+/// Turns `header`, a copy of the shared headers of `packet`, into the headers of a packet that begins with `packet`.
+///
+/// The new packet has `payload_len` bytes of payload, and the `flags` where it is TCP. Its checksum is left for the
+/// device.
 #[inline]
 pub(crate) fn adapt(packet: &Wire, header: &mut [u8], payload_len: usize, flags: u8) {
     let transport = usize::from(packet.layout.transport_at);

@@ -14,8 +14,8 @@ const LATE: Span = Span::from_us(100);
 const LATE_PERCENT: u64 = 2;
 /// A run with more late packets than this share is overloaded.
 const LATE_SHARE: f64 = 0.01;
-/// A run with a single delivery later than this is overloaded, too: what piled up meanwhile arrives at once, its ACKs
-/// release a burst of that length, and a queue that cannot hold it makes TCP reduce its window.
+/// A run with a single delivery later than this is overloaded, too. Packets that piled up meanwhile arrive at once,
+/// and their ACKs release a burst of that length. A queue that cannot hold the burst makes TCP reduce its window.
 const STALL: Span = Span::from_ms(5);
 /// Or this share of the round-trip time, if that is more: queues are as long as round trips.
 const STALL_PERCENT: u64 = 10;

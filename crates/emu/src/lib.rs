@@ -1,9 +1,9 @@
 //! The emulator: the link models of `tcplab-link` between TAP devices, in real time.
 //!
-//! One thread serves all links of a lab. It reads frames with their virtio headers, cuts super-packets into
-//! the packets of the wire without copying them, queues each in the model of its link direction, and
-//! writes it when the model says it arrives; packets that leave together are coalesced again. So every
-//! packet is treated by itself while system calls are made by burst.
+//! One thread serves all links of a lab. It reads frames with their virtio headers, and cuts super-packets into the
+//! packets of the wire without copying them. It queues each packet in the model of its link direction, and writes the
+//! packet when the model says it arrives. Packets that leave together are coalesced again. So every packet is treated
+//! by itself while system calls are made by burst.
 //!
 //! Time is logical: a packet enters when its node handed it over, which the kernel notes, and from there on
 //! the model computes. That a delivery is late delays nothing after it. How late deliveries are is measured

@@ -1,8 +1,8 @@
 //! The process that closes the emulator's descriptors when it has been killed.
 //!
-//! The kernel closes what a killed process leaves one after another, and waits for RCU with each device and each packet
-//! socket: half a minute for 280 links, in which their namespaces stay. This process shares the emulator's descriptors
-//! (CLONE_FILES, clone(2)), so that they outlive it, and closes many at a time.
+//! The kernel closes what a killed process leaves one after another, and waits for RCU with each device and each
+//! packet socket. That takes half a minute for 280 links, in which their namespaces stay. This process shares the
+//! emulator's descriptors (CLONE_FILES, clone(2)), so that they outlive it, and closes many at a time.
 
 use std::fs;
 use std::io;

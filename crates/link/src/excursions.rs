@@ -1,10 +1,10 @@
 //! Jitter as a process in time that keeps packets in order.
 //!
 //! The delay makes one excursion after another: evenly from the mode of its law to a height and back. At
-//! a random time an excursion's present share of its height is uniform, so the delay follows the law if
+//! a random time an excursion's present share of its height is uniform. So the delay follows the law if
 //! the height follows that of `law.rs`, whatever the excursions' durations and however many packets look.
 //!
-//! Order is kept because the delay falls by no more than half of the time that passes: of two packets the
+//! Order is kept because the delay falls by no more than half of the time that passes. Of two packets the
 //! later arrives at least half as long after the other as it left. An excursion too high for its duration
 //! therefore lasts longer in proportion, and is so much rarer that it takes up no more of the time.
 
@@ -13,7 +13,7 @@ use tcplab_units::{Span, Time};
 use crate::law::{Law, Variation};
 use crate::random::Stream;
 
-/// The mean duration of an excursion in correlation times, as a fraction: the autocorrelation of triangles
+/// The mean duration of an excursion in correlation times, as a fraction. The autocorrelation of triangles
 /// that last from half to three halves of D, heights and sides independent, is 1/e at 0.455·D.
 const DURATION: (u64, u64) = (11, 5);
 

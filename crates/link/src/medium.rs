@@ -2,9 +2,9 @@
 //!
 //! The distributed coordination function of IEEE 802.11 (IEEE 802.11-2020, 10.3; its best-effort class, 10.23.2). A
 //! station that has something to send waits until the medium has been idle for AIFS, then for a backoff of random
-//! slots, which it counts down only while the medium is idle. Stations whose backoffs end in the same slot collide:
-//! nothing of theirs arrives, and they draw from twice as many slots. So each station has the same chance of access,
-//! whatever its rate (M. Heusse et al., "Performance anomaly of 802.11b", INFOCOM 2003).
+//! slots. The station counts the slots down only while the medium is idle. Stations whose backoffs end in the same
+//! slot collide: nothing of theirs arrives, and they draw from twice as many slots. So each station has the same
+//! chance of access, whatever its rate (M. Heusse et al., "Performance anomaly of 802.11b", INFOCOM 2003).
 //!
 //! Every station hears every other, at once. A collision takes as long as the longest of its transmissions and a wait for
 //! the acknowledgment that does not come.

@@ -8,9 +8,9 @@ const OCTAVES: u32 = 32;
 
 /// A standard normal deviate from 64 random bits: its size times 2^16, and whether it is positive.
 ///
-/// The lowest bit is the sign. The others are the probability v that a deviate is larger still, and the
+/// The lowest bit is the sign. The others are the probability v that a deviate is larger still. The
 /// size is looked up in v's quantiles: sixteen intervals to each octave of v, straight lines between
-/// them, so that the far tail is as exact as the middle.
+/// them. So the far tail is as exact as the middle.
 pub(crate) fn deviate(random: u64) -> (u32, bool) {
     let positive = random & 1 == 1;
     let tail = random & !1;

@@ -55,7 +55,7 @@ impl Event {
 
 /// Notified of every event, at its exact logical time.
 ///
-/// A link is advanced only when it is used, so the events of one link come in the order of its own
+/// A link is advanced only when it is used. So the events of one link come in the order of its own
 /// work, each with its own time, and may be notified later than they happened.
 pub trait Observer<P> {
     /// `event` happened to `packet` at `at`; `queue_packets` wait in the queue after it.

@@ -4,7 +4,7 @@ use tcplab_units::{Rate, Span, Time};
 
 /// Sends frames one after another at a rate.
 ///
-/// A frame's end is rounded up to a nanosecond; while frames follow each other without a gap, what was
+/// A frame's end is rounded up to a nanosecond. While frames follow each other without a gap, what was
 /// rounded up is credited to the next one, so that the rate is exact over any run of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Serializer {

@@ -4,9 +4,10 @@ use tcplab_units::{Span, Time};
 
 use crate::random::Stream;
 
-/// Equally likely ranges of the time (ns) from a packet's arrival to that of what it makes the host send, as measured on
-/// Linux 6.18 with one flow of 10 and of 100 Mbit/s, packet by packet: the mean of data to ACK (median 33 µs) and of ACK
-/// to data (17 µs). The last range is cut short: longer times depend on the load of the machine. docs/fidelity.md has both.
+/// Equally likely ranges of the time (ns) from a packet's arrival to that of what it makes the host send. The times
+/// were measured on Linux 6.18 with one flow of 10 and of 100 Mbit/s, packet by packet. The times are the mean of
+/// data to ACK (median 33 µs) and of ACK to data (17 µs). The last range is cut short: longer times depend on the
+/// load of the machine. docs/fidelity.md has both.
 const RANGES: [u64; 17] = [
     8_000, 16_000, 18_500, 20_500, 22_000, 23_000, 23_700, 24_300, 25_000, 25_700, 26_500, 27_300, 28_500,
     30_000, 32_500, 38_000, 90_000,

@@ -1,7 +1,7 @@
 //! A capture's packets handed out to several threads, each of which analyses its share of the flows.
 //!
-//! One thread at a time walks on through the capture, whichever finds that too little waits for it: it looks at each
-//! packet's addresses and ports only, and notes where it lies for the thread whose flow it is. So the walk is
+//! One thread at a time walks on through the capture: whichever finds that too little waits for it. It looks at each
+//! packet's addresses and ports only, and notes where the packet lies for the thread whose flow it is. So the walk is
 //! made once, and a thread whose flows have fewer packets does more of it.
 
 use std::collections::VecDeque;
@@ -13,10 +13,10 @@ use crate::read::{Bytes, Place, Reader};
 
 /// Packets walked through at once: few enough to be still in a core's cache when they are analysed.
 const PIECE: usize = 2048;
-/// A thread walks on when less than this many pieces wait for it,
+/// A thread walks on when less than this many pieces wait for it.
 const FEW: usize = 2;
-/// unless so many wait for another, until half of them do: what waits stays small if all packets are of one flow, and
-/// to be woken for each piece would take longer than to walk through it.
+/// A thread does not walk on if so many wait for another, until half of them do. So few pieces wait even if all
+/// packets are of one flow. To be woken for each piece would take longer than to walk through it.
 const MANY: usize = 32;
 
 /// A packet for a share to look at.

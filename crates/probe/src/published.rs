@@ -1,5 +1,7 @@
-//! Figures that tcplab's own congestion controls publish of each connection in the running kernel: the head of their
-//! state, which is in BPF socket storage and comes with an inet_diag dump (`bpf_sk_storage_diag_put`).
+//! Figures that tcplab's own congestion controls publish of each connection in the running kernel.
+//!
+//! The figures are the head of the controls' state, which is in BPF socket storage and comes with an inet_diag dump
+//! (`bpf_sk_storage_diag_put`).
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

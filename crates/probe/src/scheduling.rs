@@ -11,9 +11,9 @@ const HYSTERESIS: u64 = 10;
 
 /// Asks the kernel to wake this thread promptly, for those that keep a schedule and sleep most of the time.
 ///
-/// Timers fire within a nanosecond of their deadline rather than the default 50 µs (`PR_SET_TIMERSLACK`); a
-/// short time slice makes the thread's turn come early among busy ones (`sched_setattr(2)`, Linux 6.12); so
-/// does a higher priority, where the process may take it. A refusal only makes samples less precise.
+/// Timers fire within a nanosecond of their deadline rather than the default 50 µs (`PR_SET_TIMERSLACK`). A short
+/// time slice makes the thread's turn come early among busy ones (`sched_setattr(2)`, Linux 6.12). So does a higher
+/// priority, where the process may take it. A refusal only makes samples less precise.
 pub fn be_prompt() {
     const PRIORITY: libc::c_int = -15;
     let slice = SchedAttr {

@@ -6,8 +6,10 @@ use pyo3::types::{PyBytes, PyDict};
 use tcplab_sim::Tables;
 use tcplab_tables::{ColumnSchema, Dictionary, Table, TableSchema, arrow, schema};
 
-/// A table: its name, what it has a row for, the columns that are never null, those that are added up over a flow's ends, and
-/// all columns, each with its name, type, unit and what it holds.
+/// A table: its name, what it has a row for, the columns that are never null, those that are added up over a flow's
+/// ends, and all columns.
+///
+/// Each column comes with its name, type, unit and what it holds.
 type Described = (
     &'static str,
     String,

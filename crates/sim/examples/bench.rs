@@ -1,8 +1,8 @@
 //! How fast the simulator is: `cargo run --release -p tcplab-sim --example bench [repetitions [scenario]]`.
 //!
-//! Prints, for each scenario, the median wall time, the median and the minimum CPU time (which other work on the
-//! machine disturbs less), the CPU time of a data packet alone and as a ratio to that of one flow, and how much the
-//! process grew by a stream.
+//! Prints, for each scenario, the median wall time, and the median and the minimum CPU time (which other work on
+//! the machine disturbs less). Also prints the CPU time of a data packet alone and as a ratio to that of one flow,
+//! and how much the process grew by a stream.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,8 @@
 //! An accelerator or a cache on the way of a connection: it ends the connection, and goes on with a second one.
 //!
-//! An accelerator carries payload on. As in `crates/accelerator`: it accepts in the server's name, connects once that is established, and splices: a pipe
-//! takes what the one leg has received, and is filled again once the other leg's send buffer has taken all of it.
+//! An accelerator carries payload on, as in `crates/accelerator`. The accelerator accepts in the server's name,
+//! connects once the accepted connection is established, and splices. A pipe takes what the one leg has received, and
+//! is filled again once the other leg's send buffer has taken all of it.
 
 use std::sync::Arc;
 

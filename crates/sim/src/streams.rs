@@ -112,8 +112,8 @@ impl Streams {
         })
     }
 
-    /// Frees the places of streams of which nothing can come any more: they have closed, no packet of them is on its way, and
-    /// all of their rows can be written.
+    /// Frees the places of streams of which nothing can come any more. Such streams have closed, no packet of them is
+    /// on its way, and all of their rows can be written.
     fn release(&mut self, plan: &Plan, sim: &mut SimContext) {
         let on_their_way: BTreeSet<u32> = sim.bodies.streams().collect();
         let now = sim.now();

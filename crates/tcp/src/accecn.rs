@@ -77,8 +77,8 @@ pub(crate) struct Accurate {
     opening_marked: bool,
     /// The peer has sent its SYN again.
     saw_syn_again: bool,
-    /// We set no codepoint: the server has sent a SYN-ACK or received a SYN without ECN (section 3.1.5), the peer's ACE
-    /// field is void, or something changes codepoints on the way (section 3.2.2.3).
+    /// We set no codepoint if the server has sent a SYN-ACK or received a SYN without ECN (section 3.1.5). Nor do we
+    /// if the peer's ACE field is void, or if something changes codepoints on the way (section 3.2.2.3).
     pub(crate) without_ect: bool,
     /// Something clears the peer's ACE field, which then says nothing (section 3.2.2.1, Table 4).
     void: bool,
@@ -137,8 +137,9 @@ impl Accurate {
         self.counters() != self.reported
     }
 
-    /// How many fields fit into `room` bytes of options: of every counter that ever changed, else of those that have
-    /// since the last option, else no option at all (section 3.2.3.3).
+    /// How many fields fit into `room` bytes of options (section 3.2.3.3). The fields are those of every counter
+    /// that ever changed, else those of the counters that have changed since the last option. Else there is no
+    /// option at all.
     fn fields_within(&self, room: u32) -> u8 {
         let both = self.r_e0b != 1 && self.r_e1b != 1;
         // ECT(1) comes first then.
@@ -254,8 +255,8 @@ impl Connection {
         }
     }
 
-    /// Whether data carries the option: where a counter has changed since the last one, so that the sender of a
-    /// one-way transfer, whose counters rest, spends nothing on it (section 3.2.3.3).
+    /// Whether data carries the option: where a counter has changed since the last one (section 3.2.3.3). So
+    /// the sender of a one-way transfer, whose counters rest, spends nothing on the option.
     fn accecn_data_wants_option(&self) -> bool {
         self.accurate() && (self.ecn.accurate.has_news() || self.ecn.accurate.tests_path)
     }

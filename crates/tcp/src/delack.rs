@@ -300,8 +300,9 @@ impl Connection {
         self.send_ack();
     }
 
-    /// The application has read `copied` bytes: acknowledge if that is overdue, if a short message was read
-    /// by an application that does not answer, or if the window has doubled (`tcp_cleanup_rbuf`).
+    /// The application has read `copied` bytes (`tcp_cleanup_rbuf`). Acknowledge if an acknowledgment is
+    /// overdue, if a short message was read by an application that does not answer, or if the window has
+    /// doubled.
     pub(crate) fn ack_after_read(&mut self, copied: u64) {
         let mut due = false;
         if self.rcv.delack.scheduled {

@@ -1,9 +1,9 @@
 //! Explicit congestion notification: what is negotiated, which packets are ECN-capable, and the feedback of RFC 3168.
 //! `accecn.rs` has the feedback of RFC 9768.
 //!
-//! A control that needs ECN (`TCP_CONG_NEEDS_ECN`) asks for it in the handshake whatever the setting, makes all
-//! its packets ECN-capable, and without accurate feedback it learns of the marks on arriving data, so that it
-//! can echo them in its own way (for dctcp RFC 8257, section 3.2).
+//! A control that needs ECN (`TCP_CONG_NEEDS_ECN`) asks for it in the handshake whatever the setting, and makes
+//! all its packets ECN-capable. Without accurate feedback the control learns of the marks on arriving data, so
+//! that it can echo them in its own way (for dctcp RFC 8257, section 3.2).
 
 use tcplab_control::CaEvent;
 use tcplab_control::sock::{ACK_NOW, ACK_TIMER, ECN_ACCURATE, ECN_DEMAND_CWR, ECN_OK};

@@ -37,8 +37,8 @@ impl Prr {
         self.out += segments;
     }
 
-    /// The window after an ACK: above the threshold sends in proportion to what is delivered; below it slow starts
-    /// only while ACKs are safe, else conserves packets (RFC 6937bis, section 6).
+    /// The window after an ACK (RFC 6937bis, section 6). Above the threshold PRR sends in proportion to what is
+    /// delivered. Below the threshold PRR slow starts only while ACKs are safe, else it conserves packets.
     fn window(&mut self, ack: Reduction) -> u32 {
         self.delivered += ack.delivered;
         let out = i64::from(self.out);

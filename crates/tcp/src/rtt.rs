@@ -52,9 +52,9 @@ impl Rtt {
     /// Takes a valid sample, and the timeout from it, which resets the back-off: only a valid sample does (RFC 6298,
     /// section 5.7; Karn's algorithm).
     ///
-    /// RFC 6298 with two refinements of Linux (`tcp_rtt_estimator`): a falling RTT raises the deviation only an eighth
-    /// as much, and the variance term is the largest deviation of a round, never below the minimum timeout. A round
-    /// ends when what was `snd_nxt` at its start is acknowledged.
+    /// RFC 6298 with two refinements of Linux (`tcp_rtt_estimator`). A falling RTT raises the deviation only an
+    /// eighth as much. The variance term is the largest deviation of a round, never below the minimum timeout. A
+    /// round ends when what was `snd_nxt` at its start is acknowledged.
     pub(crate) fn sample(&mut self, rtt_us: u32, snd_una: u32, snd_nxt: u32) {
         self.backoff = 0;
         if self.srtt_us == 0 {

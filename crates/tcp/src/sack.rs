@@ -1,7 +1,7 @@
 //! Selective acknowledgments as the sender reads them (RFC 2018, RFC 2883; Linux `tcp_sacktag_write_queue`).
 //!
-//! The blocks of the last ACK are remembered, so only what is newly covered is walked: the cost of an ACK
-//! does not grow with the number of segments or holes in flight.
+//! The blocks of the last ACK are remembered, so only what is newly covered is walked. So the cost of an
+//! ACK does not grow with the number of segments or holes in flight.
 
 use tcplab_control::CaState;
 

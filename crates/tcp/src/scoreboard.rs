@@ -1,8 +1,8 @@
 //! The scoreboard: one record for each segment sent and not yet cumulatively acknowledged.
 //!
 //! Records live in a ring that grows by doubling, so a segment costs no allocation; a segment's number
-//! (`Id`) never changes. Two views beside the order of sequence: a list in order of sending for RACK
-//! (Linux's `tsorted_sent_queue`), and a bit per segment that waits to be retransmitted, so that neither
+//! (`Id`) never changes. There are two views beside the order of sequence: a list in order of sending for
+//! RACK (Linux's `tsorted_sent_queue`), and a bit per segment that waits to be retransmitted. So neither
 //! loss marking nor retransmission walks over what the peer already has, or over what is lost and not yet
 //! retransmitted.
 

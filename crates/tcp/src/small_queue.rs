@@ -51,8 +51,8 @@ impl Connection {
         }
     }
 
-    /// Whether a burst of `bytes` waits for others to leave the host: two like it may be there, or what the pacing
-    /// rate sends in about a millisecond; for retransmissions twice as much. A lone burst never waits.
+    /// Whether a burst of `bytes` waits for others to leave the host. Two such bursts may be there, or what the
+    /// pacing rate sends in about a millisecond; for retransmissions twice as much. A lone burst never waits.
     pub(crate) fn small_queue_holds_back(&mut self, bytes: u32, retransmission: bool) -> bool {
         let Some(queued) = self.snd.small_queue.queued else { return false };
         let mut limit = (self.sk.sk_pacing_rate >> self.sk.sk_pacing_shift.min(63)).max(2 * u64::from(bytes));

@@ -183,8 +183,9 @@ impl Connection {
     /// Fills a buffer; false if there is no room for a new one (`tcp_sendmsg_locked`). A write begins with the question
     /// whether the application limits the rate; one that was asleep for want of room is not asked again.
     ///
-    /// Room is asked for only when a buffer is begun. As a full one is sent at once, and from its front, the last
-    /// buffer of a connection that is not paced takes more and more: with its window open it exceeds the limit.
+    /// Room is asked for only when a buffer is begun. A full buffer is sent at once, and from its front. So the
+    /// last buffer of a connection that is not paced takes more and more: with its window open it exceeds the
+    /// limit.
     fn take_one_buffer(&mut self) -> bool {
         let mut begun = self.last_buffer();
         if self.snd.buffer.write_left == 0 {

@@ -216,9 +216,9 @@ impl Connection {
         !self.fin_waits()
     }
 
-    /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last carries PSH if the application pushed it
-    /// (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone: that tells the peer's GRO to
-    /// pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
+    /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last segment carries PSH if the
+    /// application pushed it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone. PSH tells the peer's
+    /// GRO to pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
     /// `tcp_cleanup_rbuf`). A retransmission is without.
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
         let mss = self.current_mss();

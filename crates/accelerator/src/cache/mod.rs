@@ -1,10 +1,10 @@
 //! A transparent HTTP/1.1 cache (RFC 9111) on the real Linux stack.
 //!
-//! Connections are diverted to it as to an accelerator. It accepts each as if it were the server, answers GET and HEAD from what
-//! it has stored (`shelf`, by the rules in `rules`), and asks the server for the rest over a connection of its own, in the
-//! client's name. Each connection has a thread (`conversation`), whose reads and writes block: a response is taken from
-//! the server as fast as the client takes it. From the first request on that is neither GET nor HEAD, or not HTTP, a
-//! connection goes on as with an accelerator.
+//! Connections are diverted to the cache as to an accelerator. The cache accepts each as if it were the server, and
+//! answers GET and HEAD from what it has stored (`shelf`, by the rules in `rules`). It asks the server for the rest
+//! over a connection of its own, in the client's name. Each connection has a thread (`conversation`), whose reads and
+//! writes block: a response is taken from the server as fast as the client takes it. From the first request on that
+//! is neither GET nor HEAD, or not HTTP, a connection goes on as with an accelerator.
 //!
 //! As there, sockets linger for zero seconds, so that a client gets a reset and not half an object if the cache dies.
 

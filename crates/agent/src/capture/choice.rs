@@ -1,5 +1,6 @@
-//! Which packets of a real host's interface belong to a capture: those between it and its peers, without the
-//! connection that the capture itself is sent over, which would otherwise feed on itself.
+//! The packets of a real host's interface that belong to a capture: those between the host and its peers.
+//!
+//! The connection that the capture itself is sent over is left out. The capture would otherwise feed on itself.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -2,8 +2,8 @@
 //! not known to be harmless is refused.
 //!
 //! A client could otherwise read and write files, run programs, and have traffic sent to whom it likes. So nothing is
-//! sent but to the address that the client itself was reached at, which TCP's handshake and TLS have proved to be its own,
-//! and to networks that the service's owner has named.
+//! sent but to the address that the client itself was reached at, and to networks that the service's owner has named.
+//! TCP's handshake and TLS have proved the client's address to be its own.
 
 use std::net::IpAddr;
 

@@ -107,8 +107,9 @@ struct Session {
     source: Option<IpAddr>,
 }
 
-/// One with every neighbour that has BGP, and with the other routers of the system: an announcement of one of these is not
-/// passed on to a third (RFC 4271, section 9.2.1).
+/// One with every neighbour that has BGP, and with the other routers of the system.
+///
+/// An announcement of one of the system's routers is not passed on to a third (RFC 4271, section 9.2.1).
 fn sessions(network: &Network<'_>, node: &Node, bgp: &Bgp, six: bool) -> Vec<Session> {
     let of = |other: &Node| other.routing.as_ref()?.bgp.as_ref().map(|bgp| bgp.autonomous_system);
     let is_wanted = |other: &Node| {

@@ -84,8 +84,9 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// The part of the common configuration that a daemon reads. It does not enter the sections of others, because
-/// their `exit` would end its reading; a line that a section does not have is looked for in the ones around it.
+/// The part of the common configuration that a daemon reads. The daemon does not enter the sections of others,
+/// because their `exit` would end its reading. A line that a section does not have is looked for in the sections
+/// around it.
 fn without_exits(configuration: &str) -> String {
     let lines = configuration.lines().map(|line| if line.trim() == "exit" { "!" } else { line });
     lines.map(|line| format!("{line}\n")).collect()

@@ -1,10 +1,12 @@
 //! A link direction as queue disciplines of the running kernel, in the words of tc(8).
 //!
-//! The interface that sends into a direction gets up to two netems, one in the other: the outer one does what happens to
-//! packets on their way, the inner one is the queue and serialises at the rate. In this order for two reasons. The limit
-//! of an outer netem counts what the inner one holds with some kernels and not with others (`sch->q.qlen` and `q->t_len`
-//! in `netem_enqueue`); and what the outer one refuses its sender's TCP learns at once, where a loss in a network shows
-//! by what is not delivered. The differences from a link of tcplab's are in docs/kernel-engine.md.
+//! The interface that sends into a direction gets up to two netems, one in the other. The outer one does what happens
+//! to packets on their way. The inner one is the queue and serialises at the rate.
+//!
+//! This order has two reasons. First, the limit of an outer netem counts what the inner one holds with some kernels
+//! and not with others (`sch->q.qlen` and `q->t_len` in `netem_enqueue`). Second, the sender's TCP learns at once
+//! what an outer netem refuses, where a loss in a network shows by what is not delivered. The differences from a link
+//! of tcplab's are in docs/kernel-engine.md.
 
 use serde::Serialize;
 use tcplab_plan::{Chance, Direction, Distribution, Limit, Loss, LossModel};

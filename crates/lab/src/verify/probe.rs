@@ -1,7 +1,8 @@
 //! Frames sent over a link and noted at its other end, in both namespaces with packet(7) sockets.
 //!
-//! They are of an EtherType for experiments (IEEE 802) and go to an address that bridges do not forward, so that they stay
-//! on their link, and no stack answers them. The time at which one is sent stands in it; the kernel says when it came.
+//! The frames are of an EtherType for experiments (IEEE 802). They go to an address that bridges do not forward, so
+//! that they stay on their link, and no stack answers them. A frame holds the time at which it is sent; the kernel
+//! says when it came.
 
 use std::collections::BTreeSet;
 use std::io::{self, IoSliceMut};

@@ -88,8 +88,8 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// When a flow that has just sent `len` bytes may send the next packet: only once its credit is used up, so
-    /// that it sends a quantum at once, and then as much later as that takes.
+    /// When a flow that has just sent `len` bytes may send the next packet. A flow waits only once its credit
+    /// is used up. So it sends a quantum at once, and then waits as long as the quantum takes.
     fn pace(flow: &mut Flow<P>, config: &config::Fq, len: u32, now: Time) {
         let Some(rate) = config.maxrate else { return };
         let bits = rate.bits_per_sec();

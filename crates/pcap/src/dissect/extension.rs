@@ -91,8 +91,8 @@ fn routing(tree: &mut Tree, bytes: &[u8], at: usize, len: usize, chain: &mut Cha
     let (kind, left) = (u8_at(bytes, at + 2), u8_at(bytes, at + 3));
     tree.field("Routing type", at + 2, 1, || kind);
     tree.field("Segments left", at + 3, 1, || left);
-    // Types 2 (RFC 6275) and 4 (segment routing, RFC 8754) hold whole addresses behind 8 bytes; the final
-    // destination is the last of type 2's and the first of type 4's.
+    // Types 2 (RFC 6275) and 4 (segment routing, RFC 8754) hold whole addresses behind 8 bytes. The final destination
+    // is the last address of type 2 and the first of type 4.
     let addresses = (len - 8) / 16;
     for index in 0..addresses {
         let from = at + 8 + 16 * index;

@@ -1,8 +1,8 @@
 //! A packet field by field, and in a line.
 //!
-//! [`Dissector::fields`] names every field of every header with its place in the packet, for a person who looks
-//! at one packet; [`Dissector::summary`] says what matters in a line, for lists of millions. Both walk the same
-//! code over the bytes: a summary merely leaves the fields unwritten.
+//! [`Dissector::fields`] names every field of every header with its place in the packet, for a person who looks at
+//! one packet. [`Dissector::summary`] says what matters in a line, for lists of millions. Both walk the same code
+//! over the bytes: a summary merely leaves the fields unwritten.
 //!
 //! Nothing here trusts a length that a packet claims: what lies beyond the captured bytes is said to be missing.
 

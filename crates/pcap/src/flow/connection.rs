@@ -65,8 +65,10 @@ impl Verdict {
 }
 
 impl Connection {
-    /// Whether a SYN begins another connection between the same endpoints: another initial sequence number,
-    /// after this one has ended or where it can't be a late copy of this one's (RFC 9293 section 3.6.1).
+    /// Whether a SYN begins another connection between the same endpoints.
+    ///
+    /// Such a SYN has another initial sequence number. It comes after this connection has ended, or where it can't be
+    /// a late copy of this one's (RFC 9293 section 3.6.1).
     #[inline]
     pub fn is_succeeded_by(&self, direction: Direction, segment: &Segment) -> bool {
         if !segment.has(flag::SYN) || segment.has(flag::RST) {

@@ -1,7 +1,8 @@
 //! Retransmitted, overtaken, or copied by the network? And if retransmitted, why?
 //!
-//! The rules are those of Jaiswal et al., "Measurement and Classification of Out-of-Sequence Packets in a
-//! Tier-1 IP Backbone" (IMC 2002), brought up to date by what SACK, timestamps and tail loss probes tell.
+//! The rules are those of Jaiswal et al., brought up to date by what SACK, timestamps and tail loss probes tell.
+//! Source: Jaiswal et al., "Measurement and Classification of Out-of-Sequence Packets in a Tier-1 IP Backbone" (IMC
+//! 2002).
 
 use super::half::Half;
 use super::sent::Piece;
@@ -57,8 +58,8 @@ pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: 
     time.saturating_sub(gap.last) < minimum.max(1)
 }
 
-/// Whether a packet is a copy that the network made of one seen: the same in every field that a sender would
-/// have changed, and sooner than any sender can know of a loss.
+/// Whether a packet is a copy that the network made of one seen. A copy is the same in every field that a sender
+/// would have changed, and comes sooner than any sender can know of a loss.
 pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &Distance) -> bool {
     let same =
         segment.options.timestamp == before.last_timestamp && segment.identification == before.identification;
@@ -85,8 +86,8 @@ pub(super) fn cause(
         .round_trip()
         .map_or(RTO_INITIAL, |rtt| rtt.saturating_add(half.round_trip.four_variations().max(RTO_MIN)));
     let quiet = time.saturating_sub(half.last_sent.max(peer_last_seen)).saturating_sub(distance.sender);
-    // The timer runs from the last acknowledgment of new data or the last sending of the first segment (RFC
-    // 6298 section 5); of a segment that was lost before it could be seen, only the quiet tells.
+    // The timer runs from the last acknowledgment of new data or the last sending of the first segment (RFC 6298
+    // section 5). Of a segment that was lost before it could be seen, only the quiet tells.
     let timer_began = before.map(|before| before.last.max(half.summary.last_acked.unwrap_or(before.last)));
     let waited =
         timer_began.map_or(quiet, |began| time.saturating_sub(began).saturating_sub(distance.sender));

@@ -282,9 +282,9 @@ impl FlowSummary {
 
     /// Payload delivered per second, in bit/s; none if that took no time.
     ///
-    /// TCP: the payload acknowledged, from the flow's first packet to the last acknowledgment of new data; if
-    /// no acknowledgment was captured, the payload seen, each byte once, up to the last packet with new
-    /// payload. UDP: the payload from the flow's first packet to the last of this direction.
+    /// TCP: the payload acknowledged, from the flow's first packet to the last acknowledgment of new data. If no
+    /// acknowledgment was captured: the payload seen, each byte once, up to the last packet with new payload. UDP:
+    /// the payload from the flow's first packet to the last of this direction.
     pub fn goodput(&self, direction: Direction) -> Option<f64> {
         let half = &self.halves[direction.index()];
         let (bytes, until) = match &self.tcp {

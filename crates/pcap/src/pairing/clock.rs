@@ -1,10 +1,11 @@
 //! How one clock runs against another, from the delays that both together show.
 //!
-//! The skew is the slope of the line under the delays of one direction that lies closest to them: no packet is
-//! faster than the path, so that line is the path's delay as two clocks tell it. S. Moon, P. Skelly, D. Towsley,
-//! "Estimation and Removal of Clock Skew from Network Delay Measurements" (INFOCOM 1999), find it by linear
-//! programming; of all lines below the points, the one that minimises the sum of distances is the edge of their
-//! lower convex hull at their mean time. Both directions are used, for they see the skew with opposite signs.
+//! The skew is the slope of the line under the delays of one direction that lies closest to them. No packet is faster
+//! than the path, so that line is the path's delay as two clocks tell it. Moon et al. find the line by linear
+//! programming. Of all lines below the points, the one that minimises the sum of distances is the edge of their lower
+//! convex hull at their mean time. Both directions are used, for they see the skew with opposite signs. Source: S.
+//! Moon, P. Skelly and D. Towsley, "Estimation and Removal of Clock Skew from Network Delay Measurements" (INFOCOM
+//! 1999).
 //!
 //! The offset cannot be distinguished from an asymmetry of the path. No delay is negative, so it lies in an interval as
 //! wide as the shortest round trip. The middle, at which the minimum delays of both directions are equal, is taken, as

@@ -27,8 +27,8 @@ impl FourTuple {
         Some(ends)
     }
 
-    /// The ends of a TCP or UDP packet that begins with its IP header, and which it is; none of fragments, of
-    /// packets with extension headers, and where the ports were not captured.
+    /// The ends of a TCP or UDP packet that begins with its IP header, and which of the two it is. None of fragments,
+    /// of packets with extension headers, and where the ports were not captured.
     #[inline]
     pub(super) fn in_ip(packet: &[u8]) -> Option<(FourTuple, Protocol)> {
         let (source, destination, protocol, ports_at) = match packet.first()? >> 4 {

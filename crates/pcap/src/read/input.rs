@@ -79,9 +79,9 @@ impl Input {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if metadata.is_file() && metadata.len() > 0 {
-            // SAFETY: the mapping is read-only and private. Should another program cut the file while it is
-            // mapped, the kernel ends this process by SIGBUS; a file that grows, as that of a running
-            // capture does, keeps the length it had.
+            // SAFETY: the mapping is read-only and private. Should another program cut the file while it is mapped,
+            // the kernel ends this process by SIGBUS. A file that grows, such as that of a running capture, keeps the
+            // length it had.
             let map = unsafe { Mmap::map(&file)? };
             if !is_compressed(&map) {
                 // Advice that the kernel may ignore.
@@ -215,8 +215,8 @@ impl Stream {
 
 /// Asks for the lines of memory that a record at `at` may begin with, if they are not cached yet.
 ///
-/// Processors fetch ahead of who walks through memory, but only up to the end of a page, and a record's place is
-/// known only when the one before has been read.
+/// Processors fetch ahead of who walks through memory, but only up to the end of a page. A record's place is known
+/// only when the one before has been read.
 #[inline]
 fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]

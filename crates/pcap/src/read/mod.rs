@@ -1,8 +1,8 @@
 //! Reading captures: pcap and pcapng, plain, gzip or zstd, from a file or a pipe.
 //!
-//! A [`Reader`] hands out one [`Packet`] after the other, borrowed from the mapped file or from its buffer. What
-//! ends a capture early (a file cut in the middle of a packet, a damaged record, a failing disk) does not
-//! take away what was read before: the packets stop, and [`Reader::ending`] says why.
+//! A [`Reader`] hands out one [`Packet`] after the other, borrowed from the mapped file or from its buffer. A file
+//! cut in the middle of a packet, a damaged record or a failing disk ends a capture early. The packets read before
+//! are not taken away: the packets stop, and [`Reader::ending`] says why.
 
 mod classic;
 mod decode;

@@ -37,9 +37,12 @@ impl Flows {
         self.0.place_of(number)
     }
 
-    /// The flows from one place to before another as a table: `flows`, an Arrow IPC file of the columns that vary, each
-    /// once, absent where none does; and `columns`, for each its name, a kind and a value: kind `column` and the
-    /// column's place in the file, or a type's name and the one value in all rows.
+    /// The flows from one place to before another as a table.
+    ///
+    /// `flows` is an Arrow IPC file of the columns that vary, each once; it is absent where none does. `columns`
+    /// holds for each column its name, a kind and a value. For a column in the file, the kind is `column` and the
+    /// value is its place in the file. For any other, the kind is a type's name, and the value is the one value in
+    /// all rows.
     fn columns<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyDict>> {
         let table = py.detach(|| {
             let flows = (begin..end.min(self.0.len())).filter_map(|place| self.0.get(place));

@@ -1,8 +1,8 @@
 //! The carrier of the protocols' messages: the links' state, without their queues.
 //!
-//! A router sends its own packets ahead of all others (Linux gives them the highest priority, DSCP CS6), so they wait
-//! for no queue here and take no capacity from the traffic. They are lost where the link is down, and as often as it
-//! loses packets on average.
+//! A router sends its own packets ahead of all others (Linux gives them the highest priority, DSCP CS6). So the
+//! router's packets wait for no queue here and take no capacity from the traffic. They are lost where the link is
+//! down, and as often as the link loses packets on average.
 
 use tcplab_link::{component_seed, mix};
 use tcplab_units::{Rate, Span, Time};

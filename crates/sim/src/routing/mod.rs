@@ -1,11 +1,13 @@
 //! The control plane: what routers with routing protocols know of the network, and when.
 //!
-//! It is simulated beside the traffic, by the same clock: links that fail, timers, messages that take as long as the
-//! links do, and changes of the tables that packets are forwarded by. One file a protocol, one for what detects a lost
-//! neighbour for the others, one for the routing table that they share. Messages wait in no queue (`medium`).
+//! The control plane is simulated beside the traffic, by the same clock. The simulation has links that fail, timers,
+//! messages that take as long as the links do, and changes of the tables that packets are forwarded by. One file a
+//! protocol, one for what detects a lost neighbour for the others, one for the routing table that they share.
+//! Messages wait in no queue (`medium`).
 //!
-//! It starts before the run does. The run's time zero is when the ends of all flows reach each other and the tables have
-//! been at rest, plus a random part of an interval, so that a failure finds the protocols' timers at a random phase.
+//! The control plane starts before the run does. The run's time zero is when the ends of all flows reach each other
+//! and the tables have been at rest, plus a random part of an interval. So a failure finds the protocols' timers at a
+//! random phase.
 
 mod agenda;
 mod bfd;
@@ -40,8 +42,8 @@ const START: Span = Span::from_ms(500);
 const PATIENCE: Span = Span::from_secs(60);
 /// Tables are at rest when nothing has changed for longer than any of the protocols' own delays.
 const REST: Span = Span::from_secs(12);
-/// From the loss or return of a carrier until the kernel and the daemons of a router act on it: the median of what FRR 8.4
-/// needed on an idle machine (1.7 to 3.5 ms).
+/// From the loss or return of a carrier until the kernel and the daemons of a router act on it. The value is the
+/// median of what FRR 8.4 needed on an idle machine (1.7 to 3.5 ms).
 const NOTICE: Span = Span::from_ms(2);
 /// A run starts within this after the tables are at rest: OSPF's default interval between Hello packets.
 const PHASE: Span = Span::from_secs(10);

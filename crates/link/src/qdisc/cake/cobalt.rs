@@ -1,11 +1,11 @@
 //! COBALT: CoDel for flows that respond, BLUE for those that do not, side by side (J. Palmei and others, "Design and
 //! evaluation of COBALT queue discipline", LANMAN 2019).
 //!
-//! CoDel is RFC 8289's with three differences. Its count of drops is not forgotten when the queue becomes short, but goes
-//! down as it went up. A wait of up to four frames' time is short enough at any rate, where RFC 8289 leaves the last frame
-//! alone; and the first signal of all does not wait for an interval (both as measured on Linux: see docs/fidelity.md). BLUE
-//! (W. Feng, K. Shin, D. Kandlur, D. Saha, "The BLUE active queue management algorithms", ToN 2002) raises a drop
-//! probability when the queue overflows and lowers it when the queue is empty.
+//! CoDel is RFC 8289's with three differences. Its count of drops is not forgotten when the queue becomes short, but
+//! goes down as it went up. A wait of up to four frames' time is short enough at any rate, where RFC 8289 leaves the
+//! last frame alone. The first signal of all does not wait for an interval. The last two differences are as measured
+//! on Linux (see docs/fidelity.md). BLUE (W. Feng, K. Shin, D. Kandlur, D. Saha, "The BLUE active queue management
+//! algorithms", ToN 2002) raises a drop probability when the queue overflows and lowers it when the queue is empty.
 
 use tcplab_units::{Span, Time};
 

@@ -55,8 +55,8 @@ impl<P: Packet> Cake<P> {
         (self.salt.at(u64::from(hash)) >> 32) as u32
     }
 
-    /// The tin that sends next. By rate it is the highest one whose clock is not ahead of the time; if all are ahead,
-    /// the one that is the least ahead: what a tin leaves is lent to the others.
+    /// The tin that sends next. By rate it is the highest one whose clock is not ahead of the time. If all are ahead,
+    /// the one that is least ahead sends: what a tin leaves is lent to the others.
     fn choose(&mut self, now: Time) -> Option<usize> {
         let waiting = |tin: &Tin<P>| tin.backlog.packets > 0;
         if self.shaper.is_some() {

@@ -19,8 +19,9 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
 }
 
-/// Knows that flow `s * 100 + d * 10 + n` goes from host s to host d, and that packets of less than 100 bytes are
-/// acknowledgments of as many bytes as they have, from 70 to 79 with ECE.
+/// Knows where flows go and which packets are acknowledgments. Flow `s * 100 + d * 10 + n` goes from host s to
+/// host d. Packets of less than 100 bytes are acknowledgments of as many bytes as they have, from 70 to 79 with
+/// ECE.
 struct Wise(Vec<Notified>);
 
 impl Sink<Unit> for Wise {

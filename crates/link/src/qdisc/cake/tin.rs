@@ -1,5 +1,6 @@
-//! One tin of CAKE: flows in turn by deficit round robin, new ones first (RFC 8290, section 4.2), each with a quantum that is
-//! its host's divided between the host's flows (Høiland-Jørgensen, Täht, Morton 2018, on host isolation); COBALT in each.
+//! One tin of CAKE: flows in turn by deficit round robin, new ones first (RFC 8290, section 4.2), with COBALT in
+//! each. The quantum of a flow is that of its host divided between the host's flows. Source: Høiland-Jørgensen, Täht,
+//! Morton 2018, on host isolation.
 
 use std::collections::VecDeque;
 
@@ -210,9 +211,9 @@ impl<P: Packet> Tin<P> {
         flow.state = State::Idle;
     }
 
-    /// Drops one acknowledgment of the flow that the latest packet makes redundant: the older one of the first two in succession
-    /// with the same ECN flags, so that senders see each change of the flags. An aggressive filter also drops a single one
-    /// right before the latest packet.
+    /// Drops one acknowledgment of the flow that the latest packet makes redundant. Of the first two in succession
+    /// with the same ECN flags, it drops the older one, so that senders see each change of the flags. An aggressive
+    /// filter also drops a single one right before the latest packet.
     fn filter(&mut self, number: usize, filter: AckFilter, sink: &mut impl Sink<P>) {
         let flow = &mut self.flows[number];
         let last = flow.queue.backlog().packets as usize - 1;

@@ -1,7 +1,7 @@
 //! BGP-4 (RFC 4271) as far as it decides when which way is taken: sessions, the choice of paths, advertisements.
 //!
 //! Sessions are as the kernel engine gives them to FRR: with every neighbour that has BGP, and among all routers of a
-//! system (iBGP), which set themselves as the next hop.
+//! system (iBGP). In iBGP the routers set themselves as the next hop.
 
 mod decision;
 mod session;

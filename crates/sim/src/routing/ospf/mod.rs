@@ -1,5 +1,5 @@
-//! OSPF version 2 (RFC 2328) and 3 (RFC 5340) as far as they decide when which way is taken: neighbours, the exchange of
-//! their databases, flooding, and the calculation of routes.
+//! OSPF version 2 (RFC 2328) and 3 (RFC 5340) as far as they decide when which way is taken. The parts are
+//! neighbours, the exchange of their databases, flooding, and the calculation of routes.
 //!
 //! Links between two routers are point-to-point: no designated router is elected. Areas have summaries through the
 //! backbone. Aging and refreshing of link states, which takes half an hour, is left out.
@@ -21,9 +21,9 @@ use neighbour::{Interface, Message};
 
 /// A link state is originated anew no sooner than this after the last time (`MinLSInterval`, RFC 2328 appendix B).
 const MIN_LS_INTERVAL: Span = Span::from_secs(5);
-/// An LSA that would be originated sooner waits for ospfd's next look at the link states that need refreshing, one
-/// every 10 s from its start (FRR's `refresh timer`; so observed with FRR 8.4, where a router whose two neighbours
-/// become adjacent within 5 s announces the second up to 10 s later).
+/// An LSA that would be originated sooner waits for ospfd's next look at the link states that need refreshing.
+/// There is one look every 10 s from ospfd's start (FRR's `refresh timer`). Observed with FRR 8.4: a router whose
+/// two neighbours become adjacent within 5 s announces the second up to 10 s later.
 const REFRESH_WALK: Span = Span::from_secs(10);
 /// An LSA that was not acknowledged is retransmitted after this (`RxmtInterval`, FRR's default).
 const RETRANSMIT: Span = Span::from_secs(5);
