@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Copa moves the window towards the rate 1 / (delta d_q), where d_q is the queueing delay. The window moves faster
- * the longer it moves in one direction. Flows of Copa then keep a queue of a few packets that empties every five
- * round trips. Where the queue does not empty, something else fills the buffer, and Copa becomes as aggressive as
- * that. Source: V. Arun and H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet",
- * NSDI 2018. Names and sections below are the paper's.
+ * Copa (V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", NSDI 2018):
+ * moves the window towards the rate 1 / (delta d_q). Here d_q is the queueing delay. The window moves faster the
+ * longer it moves in one direction. Flows of Copa then keep a queue of a few packets that empties every five round
+ * trips. Where the queue does not empty, something else fills the buffer, and Copa becomes as aggressive as that.
+ * Names and sections below are the paper's.
  *
  * Points that the paper leaves open, or that it describes for packets that leave one by one:
  *  - In a round trip the window moves by at most its own size, as in slow start. The velocity is 1 again as soon as

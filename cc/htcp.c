@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * H-TCP: the longer since the last loss, the faster the window grows. After a loss the window is cut only by as
- * much as empties the queue. Source: D. Leith, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product
- * Paths", draft-leith-tcp-htcp-06.
+ * H-TCP (D. Leith, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product Paths",
+ * draft-leith-tcp-htcp-06): the longer since the last loss, the faster the window grows. After a loss the window is
+ * cut only by as much as empties the queue.
  *
  * The names are the draft's: alpha is the increase in packets a round trip, and beta the part of the window that a
  * loss leaves. Delta is the time since the last loss, and B the throughput.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Hybla: on a path of long RTT the window grows so fast that as much is sent per second as a Reno flow of a
- * short reference RTT would send. Source: C. Caini and R. Firrincieli, "TCP Hybla: a TCP enhancement for
- * heterogeneous networks", International Journal of Satellite Communications and Networking 22(5), 2004. The names
- * are the paper's: rho is the path's RTT in reference RTTs, and where Reno has a window of W, Hybla has rho W.
+ * Hybla (C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal
+ * of Satellite Communications and Networking 22(5), 2004): growth that does not depend on the RTT. On a path of
+ * long RTT the window grows so fast that as much is sent per second as a Reno flow of a short reference RTT would
+ * send. The names are the paper's: rho is the path's RTT in reference RTTs, and where Reno has a window of W, Hybla
+ * has rho W.
  *
  * Of the paper's five parts, SACK and timestamps are the endpoint's. The other three are here: the growth, the
  * first threshold from the path's bandwidth, and spaced packets. Without the last two the growth would be

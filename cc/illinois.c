@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Illinois: loss decides whether the window grows or shrinks, queueing delay by how much. Source: S. Liu, T. Başar
- * and R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks",
- * Performance Evaluation 65(6-7), 2008.
+ * Illinois (S. Liu, T. Başar, R. Srikant, "TCP-Illinois: A loss- and delay-based congestion control algorithm for
+ * high-speed networks", Performance Evaluation 65(6-7), 2008): loss decides whether the window grows or shrinks,
+ * queueing delay by how much.
  *
  * The names are the paper's: alpha = f1(d_a) is the increase in packets a round trip, and beta = f2(d_a) the part
  * that a loss takes away. The mean queueing delay of a round trip is d_a, and the greatest seen is d_m. Constants

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Vegas compares the throughput that the window would have on an empty path with the throughput it has. Vegas keeps
- * the difference, which is what waits in the path's queues, between alpha and beta packets. Source: L. Brakmo and
- * L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995. Sections
- * below are that paper's.
+ * Vegas (L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
+ * 13(8), 1995): keeps a few packets in the path's queues. It compares the throughput that the window would have on
+ * an empty path with the throughput it has. The difference, which is what waits in the queues, is kept between
+ * alpha and beta packets. Sections below are that paper's.
  *
  * As Linux's vegas, and other than the paper:
  *  - thresholds are packets in the queue, the paper's "extra buffers", not a difference of rates;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Westwood+ grows as Reno, but a loss sets the window to what the path was just seen to carry, bandwidth times
- * minimum RTT, instead of half. A loss that no queue caused then costs next to nothing. The names BWE and RTTmin are
- * the papers'.
- *
- * Source: S. Mascolo, C. Casetti, M. Gerla, M. Sanadidi and R. Wang, "TCP Westwood: bandwidth estimation for
- * enhanced transport over wireless links", MobiCom 2001. Source: L. Grieco and S. Mascolo, "Performance evaluation
- * and comparison of Westwood+, New Reno, and Vegas TCP congestion control", ACM CCR 34(2), 2004.
+ * Westwood+ (S. Mascolo, C. Casetti, M. Gerla, M. Sanadidi, R. Wang, "TCP Westwood: bandwidth estimation for
+ * enhanced transport over wireless links", MobiCom 2001; L. Grieco, S. Mascolo, "Performance evaluation and
+ * comparison of Westwood+, New Reno, and Vegas TCP congestion control", ACM CCR 34(2), 2004): shrinks to what the
+ * path carries. The window grows as Reno's, but a loss sets it to what the path was just seen to carry, bandwidth
+ * times minimum RTT, instead of half. A loss that no queue caused then costs next to nothing. The names BWE and
+ * RTTmin are the papers'.
  *
  * The + is in the measurement: one sample of bandwidth a round trip, of all that was acknowledged in that round
  * trip. The first Westwood took one sample for each ACK and was misled by ACKs that come in bursts.
