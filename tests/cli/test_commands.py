@@ -433,6 +433,17 @@ def test_a_scenario_is_read_from_standard_input(here: Path, environment: dict[st
     assert wrong.stderr.startswith("<stdin>:4:")
 
 
+@pytest.mark.parametrize("words", ["check", "run --no-report --quiet --output out"])
+def test_a_scenario_is_read_from_a_pipe(words: str, here: Path, environment: dict[str, str]) -> None:
+    command = f"{sys.executable} -m tcplab {words} <(cat short.yaml)"
+    ran = subprocess.run(
+        ["bash", "-c", command], cwd=here, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    if "out" in words:
+        assert (here / "out/scenario.yaml").read_text() == (here / "short.yaml").read_text()
+
+
 def test_an_output_that_is_a_pipe_is_written_not_replaced(here: Path, tcplab: Command) -> None:
     pipe = here / "pipe"
     os.mkfifo(pipe)

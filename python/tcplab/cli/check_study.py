@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def is_study(path: Path) -> bool:
-    """Whether a file has the key `study` at its top; no for one that cannot be read."""
+    """Whether a file has the key `study` at its top; no for one that cannot be read, and for a pipe."""
     from tcplab.scenario import ScenarioErrors, read
 
+    if path.is_fifo():
+        return False
     try:
         return read(path).holds(["study"])
     except ScenarioErrors:

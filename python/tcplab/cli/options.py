@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -108,7 +108,7 @@ def fits(problems: list[Problem]) -> None:
 
 
 def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:
-    """The scenario in a file, a shipped one by name, or `-` for standard input, with its text.
+    """The scenario in a file or pipe, a shipped one by name, or `-` for standard input, with its text.
 
     Raises ScenarioErrors.
     """
@@ -119,10 +119,14 @@ def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:
 
     sets, controls = settings or (), Controls()
     path = located(path)
-    if path != Path("-"):
+    is_input = path == Path("-")
+    if not is_input and not path.is_fifo():
         return load(path, sets, controls), path.read_text(encoding="utf-8")
-    text = sys.stdin.buffer.read(MAX_BYTES + 1)
-    return from_document(read_text(text, "<stdin>"), Path(), sets, controls), text.decode("utf-8-sig")
+    # A pipe, such as bash makes of `<(command)`, can be read only once.
+    with nullcontext(sys.stdin.buffer) if is_input else path.open("rb") as stream:
+        text = stream.read(MAX_BYTES + 1)
+    document = read_text(text, "<stdin>" if is_input else str(path))
+    return from_document(document, Path(), sets, controls), text.decode("utf-8-sig")
 
 
 def scenarios(paths: list[Path], settings: list[str] | None) -> list[tuple[Scenario, str]]:
