@@ -24,11 +24,13 @@ const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 /// Ethernet header, sequence number, time of sending.
 pub(super) const MIN_FRAME: usize = 14 + 4 + 8;
 /// A burst that is not read at once must find room.
-const RECEIVE_BUFFER: usize = 64 << 20;
+const SOCKET_BUFFER: usize = 64 << 20;
 /// How long a train may take to be sent.
 const MAX_TIME: Duration = Duration::from_secs(2);
 /// Time of a frame on a slow machine: sending it, taking it over the link, noting it.
 const WORK: Duration = Duration::from_micros(10);
+/// A machine that is behind still delivers frames when the last must have come. Nothing more comes after so long a silence.
+const SILENCE: Duration = Duration::from_millis(50);
 /// Frames sent before those that came are read.
 const AT_ONCE: usize = 128;
 
@@ -72,15 +74,20 @@ pub(super) struct Outcome {
 
 /// A socket that sends from an interface of the network namespace this thread is in.
 pub(crate) fn sender(interface: &str) -> io::Result<OwnedFd> {
-    bound(interface, 0)
+    let socket = bound(interface, 0)?;
+    // Frames that the emulator has not read yet count toward it: those of a burst would be rejected here, not by the link.
+    if setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER).is_err() {
+        setsockopt(&socket, sockopt::SndBuf, &SOCKET_BUFFER)?;
+    }
+    Ok(socket)
 }
 
 /// A socket that notes what comes to an interface of the network namespace this thread is in.
 pub(crate) fn receiver(interface: &str) -> io::Result<OwnedFd> {
     let socket = bound(interface, ETHERTYPE)?;
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
-    if setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
-        setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+    if setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER).is_err() {
+        setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BUFFER)?;
     }
     Ok(socket)
 }
@@ -208,14 +215,21 @@ pub(super) fn exchange(
 ) -> io::Result<Vec<Outcome>> {
     let began = Instant::now();
     let mut running: Vec<Running> = trains.iter().map(|train| Running::new(*train, began, until)).collect();
+    let mut came = began;
+    let mut count = 0;
     loop {
         for (train, probe) in running.iter_mut().zip(probes.iter_mut()) {
             train.send(probe)?;
         }
         probes.iter_mut().try_for_each(|probe| probe.take())?;
         let now = Instant::now();
+        let arrived = probes.iter().map(|probe| probe.arrivals.len()).sum();
+        if arrived > count {
+            (came, count) = (now, arrived);
+        }
+        let quiet = came + SILENCE;
         let waking =
-            running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now));
+            running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now, quiet));
         let Some(next) = waking.min() else { break };
         let mut polled: Vec<PollFd<'_>> =
             probes.iter().map(|probe| PollFd::new(probe.receiver.as_fd(), PollFlags::POLLIN)).collect();
@@ -272,12 +286,12 @@ impl Running {
         Ok(())
     }
 
-    /// Until when there is something to wait for; none: all has come, or will not.
-    fn waits_for(&self, probe: &Probe, now: Instant) -> Option<Instant> {
+    /// Until when there is something to wait for; none: all has come, or will not. Frames may come until `quiet`.
+    fn waits_for(&self, probe: &Probe, now: Instant, quiet: Instant) -> Option<Instant> {
         if self.is_sending(now) {
             return Some(self.due);
         }
-        let end = self.end.min(self.until);
+        let end = self.end.max(quiet).min(self.until);
         (probe.arrivals.len() < self.sent as usize && now < end).then_some(end)
     }
 
@@ -326,9 +340,23 @@ mod tests {
             Train { frames: 1, size: MIN_FRAME, patience: Duration::from_secs(9), ..Train::default() };
         let mut running = Running::new(train, began, began + Duration::from_secs(8));
         running.send(&mut probe)?;
-        assert_eq!(running.waits_for(&probe, began), Some(running.until));
-        assert_eq!(running.waits_for(&probe, running.until), None);
+        assert_eq!(running.waits_for(&probe, began, began), Some(running.until));
+        assert_eq!(running.waits_for(&probe, running.until, running.until + SILENCE), None);
         assert!(running.is_cut(&probe));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_late_is_waited_for_while_frames_come() -> io::Result<()> {
+        let mut probe = probe()?;
+        let began = Instant::now();
+        let train =
+            Train { frames: 1, size: MIN_FRAME, patience: Duration::from_millis(1), ..Train::default() };
+        let mut running = Running::new(train, began, began + Duration::from_secs(8));
+        running.send(&mut probe)?;
+        let late = running.end + Duration::from_millis(10);
+        assert_eq!(running.waits_for(&probe, late, late + SILENCE), Some(late + SILENCE));
+        assert_eq!(running.waits_for(&probe, late, late), None);
         Ok(())
     }
 
