@@ -466,6 +466,23 @@ mod tests {
     }
 
     #[test]
+    fn a_short_queue_is_off_unless_the_burst_was_sent_too_slowly_to_tell() {
+        let mut asked = asked();
+        asked.plan.queue = tcplab_plan::Queue::droptail(Some(Limit::Packets(100)));
+        let verdict = |came: u32, sending: f64| {
+            let arrivals = held_up(came).arrivals;
+            asked
+                .queue(Some(&Outcome { sent: 130, arrivals, sending, cut: false }), 1514, 0.0)
+                .unwrap()
+                .verdict
+        };
+        assert_eq!(verdict(102, 0.0001), Verdict::Ok);
+        assert_eq!(verdict(50, 0.0001), Verdict::Off);
+        assert_eq!(verdict(110, 0.008), Verdict::NotVerified);
+        assert_eq!(verdict(50, 0.008), Verdict::Off);
+    }
+
+    #[test]
     fn a_burst_that_is_sent_as_slowly_as_the_link_tells_nothing() {
         let finding = asked().rate(Some(&held_up(12)), 1514, 0.0).unwrap();
         assert_eq!((finding.verdict, finding.reason), (Verdict::NotVerified, SENDS_NO_FASTER));

@@ -29,8 +29,6 @@ const SOCKET_BUFFER: usize = 64 << 20;
 const MAX_TIME: Duration = Duration::from_secs(2);
 /// Time of a frame on a slow machine: sending it, taking it over the link, noting it.
 const WORK: Duration = Duration::from_micros(10);
-/// A machine that is behind still delivers frames when the last must have come. Nothing more comes after so long a silence.
-const SILENCE: Duration = Duration::from_millis(50);
 /// Frames sent before those that came are read.
 const AT_ONCE: usize = 128;
 
@@ -215,21 +213,14 @@ pub(super) fn exchange(
 ) -> io::Result<Vec<Outcome>> {
     let began = Instant::now();
     let mut running: Vec<Running> = trains.iter().map(|train| Running::new(*train, began, until)).collect();
-    let mut came = began;
-    let mut count = 0;
     loop {
         for (train, probe) in running.iter_mut().zip(probes.iter_mut()) {
             train.send(probe)?;
         }
         probes.iter_mut().try_for_each(|probe| probe.take())?;
         let now = Instant::now();
-        let arrived = probes.iter().map(|probe| probe.arrivals.len()).sum();
-        if arrived > count {
-            (came, count) = (now, arrived);
-        }
-        let quiet = came + SILENCE;
         let waking =
-            running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now, quiet));
+            running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now));
         let Some(next) = waking.min() else { break };
         let mut polled: Vec<PollFd<'_>> =
             probes.iter().map(|probe| PollFd::new(probe.receiver.as_fd(), PollFlags::POLLIN)).collect();
@@ -286,12 +277,12 @@ impl Running {
         Ok(())
     }
 
-    /// Until when there is something to wait for; none: all has come, or will not. Frames may come until `quiet`.
-    fn waits_for(&self, probe: &Probe, now: Instant, quiet: Instant) -> Option<Instant> {
+    /// Until when there is something to wait for; none: all has come, or will not.
+    fn waits_for(&self, probe: &Probe, now: Instant) -> Option<Instant> {
         if self.is_sending(now) {
             return Some(self.due);
         }
-        let end = self.end.max(quiet).min(self.until);
+        let end = self.end.min(self.until);
         (probe.arrivals.len() < self.sent as usize && now < end).then_some(end)
     }
 
@@ -340,23 +331,9 @@ mod tests {
             Train { frames: 1, size: MIN_FRAME, patience: Duration::from_secs(9), ..Train::default() };
         let mut running = Running::new(train, began, began + Duration::from_secs(8));
         running.send(&mut probe)?;
-        assert_eq!(running.waits_for(&probe, began, began), Some(running.until));
-        assert_eq!(running.waits_for(&probe, running.until, running.until + SILENCE), None);
+        assert_eq!(running.waits_for(&probe, began), Some(running.until));
+        assert_eq!(running.waits_for(&probe, running.until), None);
         assert!(running.is_cut(&probe));
-        Ok(())
-    }
-
-    #[test]
-    fn what_is_late_is_waited_for_while_frames_come() -> io::Result<()> {
-        let mut probe = probe()?;
-        let began = Instant::now();
-        let train =
-            Train { frames: 1, size: MIN_FRAME, patience: Duration::from_millis(1), ..Train::default() };
-        let mut running = Running::new(train, began, began + Duration::from_secs(8));
-        running.send(&mut probe)?;
-        let late = running.end + Duration::from_millis(10);
-        assert_eq!(running.waits_for(&probe, late, late + SILENCE), Some(late + SILENCE));
-        assert_eq!(running.waits_for(&probe, late, late), None);
         Ok(())
     }
 
