@@ -35,8 +35,7 @@ $(PAGE): $(WEB)
 	@scripts/setup ui
 	cd web && npm ci --no-fund --no-audit --loglevel=error && npm run --silent build
 
-# What compares times of the running kernel runs alone. The kernel's other tests run one at a time, for as long as all others take, and
-# mostly wait: one worker more.
+# What compares times of the running kernel runs alone. The kernel's other tests run two at a time and mostly wait: two workers more.
 KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
 
 test: test-rust test-controls test-page test-python test-alone ## every test
@@ -52,7 +51,7 @@ test-page: ui
 	cd web && npm test --silent
 
 test-python: setup-develop ui
-	$(RUN)/pytest -n $$(($$(nproc) + 1)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
+	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
 test-alone: setup-develop
 	$(RUN)/pytest -rs --durations=15 -m alone tests/kernel tests/remote

@@ -19,16 +19,19 @@ from .beside import SERVER, Network, Program
 from .cached import ORIGIN
 
 Scenario = dict[str, Any]
+# Load controls of ours, some under the names that others of these expect.
+LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One at a time, also those that run beside other tests: they share the names of controls."""
+    """Two at a time, also those that run beside other tests, one of which loads controls: they share names."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("kernel"))
+            group = "controls" if item.path.stem in LOADING else "kernel"
+            item.add_marker(pytest.mark.xdist_group(group))
             if isinstance(item, pytest.Function) and JUDGING & set(item.fixturenames):
                 item.add_marker(pytest.mark.alone)
 

@@ -13,7 +13,7 @@ from .hosts import ROOT, USER, Hosts, wait_for
 from .running import Run
 
 # Other tests load controls into this kernel, too, under the same names.
-pytestmark = pytest.mark.xdist_group("kernel")
+pytestmark = pytest.mark.xdist_group("controls")
 
 SCENARIO = """
 tcplab: 1
