@@ -77,6 +77,8 @@ class Case:
     """Every second stream goes the other way, through a queue of its own."""
     request: tuple[int, int, int] | None = None
     """Each stream is a client that asks: bytes of a request and of its response, and ms to think between."""
+    bursts: bool = False
+    """Hosts send bursts of several segments, as with segmentation offload."""
     seconds: int = 20
     starts: tuple[int, ...] = (APART_MS,)
     """The distances of the streams' starts, one for each run, in ms."""
@@ -105,8 +107,7 @@ class Case:
             if self.request or (self.both_ways and number % 2):
                 flow |= {"from": "right", "to": "left"}
             flows.append(flow)
-        # A burst of the kernel's is one segment: its interfaces take no more at once.
-        host = {"tso": "off", "gso": "off", **self.host}
+        host = self.host if self.bursts else {"tso": "off", "gso": "off", **self.host}
         return {
             "tcplab": 1,
             "name": "transfers",
@@ -129,6 +130,7 @@ class Case:
             "apart": apart / 1e3,
             "ip": self.ip,
             "both_ways": self.both_ways,
+            "bursts": self.bursts,
             "request": self.request,
             "seconds": self.seconds,
         }
@@ -148,6 +150,9 @@ CAKE: dict[str, Any] = {"kind": "cake", "bandwidth": "20 Mbit/s"}
 CAKE_TC = ["root", "cake", "bandwidth", "20mbit"]
 CODEL_ECN: dict[str, Any] = {"kind": "codel", "ecn": True}
 MARKING, MARKING_TC = {**CODEL_ECN, "ce_threshold": "2 ms"}, ["codel", "ecn", "ce_threshold", "2ms"]
+# As a switch that marks above 65 packets of 100 Mbit/s.
+SWITCH = {**CODEL_ECN, "target": "1 s", "ce_threshold": "7.9 ms"}
+SWITCH_TC = ["codel", "target", "1s", "ecn", "ce_threshold", "7900us"]
 # The kernel's timers tick every 10 ms, which makes 20 ms of PIE's 15.
 PIE, PIE_TC = {"kind": "pie", "tupdate": "20 ms"}, ["pie", "tupdate", "20ms"]
 
@@ -157,6 +162,7 @@ CASES: dict[str, Case] = {
     "reno, half a BDP": droptail(20, 40, 0.5, "reno"),
     "cubic, half a BDP": droptail(20, 40, 0.5, "cubic"),
     "cubic, 21 packets": droptail(100, 10, 0.25, "cubic"),
+    **{f"{one}, bursts": droptail(20, 40, 1, one, bursts=True) for one in ("reno", "cubic", "bbr1")},
     "reno without timestamps": droptail(20, 40, 1, "reno", **LOSS, **NO_TIMESTAMPS),
     "cubic without timestamps": droptail(20, 40, 1, "cubic", **LOSS, **NO_TIMESTAMPS),
     "cubic without SACK": droptail(20, 40, 1, "cubic", **LOSS, **NO_SACK),
@@ -187,6 +193,9 @@ SHARES: dict[str, Case] = {
         f"{one} beside cubic, 2 BDP": beside(2, one, "cubic")
         for one in ("htcp", "illinois", "vegas", "westwood")
     },
+    "dctcp beside dctcp, bursts": Case(
+        100, 5, SWITCH, SWITCH_TC, ("dctcp",) * 2, bursts=True, seconds=60, starts=STARTS_MS, **WITH_ECN
+    ),
     # Data one way and the other: each flow's acknowledgments wait in the other's queue.
     **{f"{one} both ways, 1 BDP": beside(1, one, one, both_ways=True) for one in ("reno", "cubic", "bbr1")},
 }

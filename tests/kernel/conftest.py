@@ -26,7 +26,7 @@ JUDGING = {"undisturbed", "usual_goodput"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Two at a time, also those that run beside other tests, one of which loads controls: they share names."""
+    """Two at a time, also those beside other tests, and one at a time those that load controls."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

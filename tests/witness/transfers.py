@@ -1,18 +1,17 @@
 """Transfers over the TCP of the kernel that it runs in, through a bottleneck with a queue of that kernel.
 
 It runs inside User-mode Linux in virtual time, with nothing but the standard library. A router joins the
-hosts `a` and `b`: netem delays what either sends, and the queue is where the router sends to `b`. Offloads
-are off: each segment is a packet.
+hosts `a` and `b`: netem delays what either sends, and the queue is where the router sends to `b`.
 
     transfers.py CASES RESULTS
 
 CASES is a JSON file: a list of `{name, queue, delay, drop_every, sysctls, controls, apart, ip, both_ways,
-request, seconds}`. `queue` holds arguments of `tc qdisc add dev ...`, one list a command; `delay` is that of
-one way in ms; of the packets from `a` one in `drop_every` is lost (0: none); `sysctls`, below net.ipv4, are
-set in both hosts; `ip` is 4 or 6. Each stream starts `apart` seconds after the one before: one with each of
-`controls`, from `a` to `b`, or every second the other way (`both_ways`, with a queue there too). With a
-`request`, which is `[bytes, bytes of the response, ms to think]`, each stream is a client at `b` that asks a
-server at `a`.
+bursts, request, seconds}`. `queue` holds arguments of `tc qdisc add dev ...`, one list a command; `delay` is
+that of one way in ms; of the packets from `a` one in `drop_every` is lost (0: none); `sysctls`, below
+net.ipv4, are set in both hosts; `ip` is 4 or 6; without `bursts` each segment is a packet. Each stream
+starts `apart` seconds after the one before: one with each of `controls`, from `a` to `b`, or every second
+the other way (`both_ways`, with a queue there too). With a `request`, which is `[bytes, bytes of the
+response, ms to think]`, each stream is a client at `b` that asks a server at `a`.
 
 RESULTS gets by name, for each stream, the bytes `received` within so many `seconds`, the segments
 `retransmitted`, and `srtt`: the mean of the smoothed round-trip time in ms, sampled every 10 ms. Of all
@@ -60,7 +59,7 @@ def _link(one: str, other: str, number: int) -> None:
     for last, (node, device) in enumerate([(one, f"{one}-{other}"), (other, f"{other}-{one}")], 1):
         _sh(f"ip -n {node} address add 10.0.{number}.{last}/24 dev {device}")
         _sh(f"ip -n {node} address add fd00:{number}::{last}/64 dev {device} nodad")
-        _sh(f"ip -n {node} link set dev {device} up gso_max_segs 1")
+        _sh(f"ip -n {node} link set dev {device} up")
 
 
 def _meet() -> None:
@@ -149,6 +148,8 @@ def _take(of: socket.socket, size: int) -> bool:
 def _run(case: dict[str, Any]) -> dict[str, list[float]]:
     sys.stderr.write(f"{case['name']}\n")
     for node, device in [("a", "a-r"), ("b", "b-r")]:
+        segments = 65535 if case["bursts"] else 1
+        _sh(f"ip -n {node} link set dev {device} gso_max_segs {segments}")
         _sh(f"tc -n {node} qdisc replace dev {device} root netem delay {case['delay']}ms limit 1000000")
         for name, value in case["sysctls"].items():
             setting = f"net.ipv4.{name}={value}"
