@@ -23,7 +23,7 @@
 
 /* rho and increments are in 1/256. */
 #define UNIT 256u
-/* 2^16 packets for each one acknowledged: more would tell no difference. Linux has the same bound. */
+/* 2^16 packets for each one acknowledged: more would make no difference. Linux has the same bound. */
 #define MAX_EXPONENT (16 * UNIT)
 /* A thousand reference RTTs. */
 #define MAX_RHO (1000 * UNIT)

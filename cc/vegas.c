@@ -15,7 +15,7 @@
  *    delay for the path's, and grows;
  *  - slow start doubles the window each round trip, not every other; `alternate_rounds` does as the paper;
  *  - retransmission and the halving after a loss are TCP's own (RFC 5681), not those of section III-A;
- *  - a round with fewer than three RTT samples tells nothing: it grows as Reno's.
+ *  - a round with fewer than three RTT samples says nothing: it grows as Reno's.
  */
 #define CONTROL vegas
 #define PHASES(PHASE) \
@@ -40,7 +40,7 @@ struct state {
 	u32 round_end; /* the round ends when this is acknowledged */
 	u32 round_rtt; /* minimum RTT in it, microseconds */
 	u32 round_samples;
-	bool measuring; /* false in recovery, where RTTs tell of the loss */
+	bool measuring; /* false in recovery, where RTTs show the loss */
 	bool odd_round; /* in which an alternating slow start does not grow */
 };
 

@@ -87,6 +87,6 @@ def test_the_sender_s_socket_counts_the_marks_that_it_was_notified_of(
     assert counts.is_sorted()
     assert (counts[-1] > 0) == marked
     if ecn == "accecn":
-        # Accurate feedback tells of each mark, but for those of the last packets.
+        # Accurate feedback reports each mark, but for those of the last packets.
         marks = run.queues.filter(pl.col("direction") == "forward")["marks"][-1]
         assert marks - 10 <= counts[-1] <= marks

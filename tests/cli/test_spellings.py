@@ -44,8 +44,6 @@ def commands() -> dict[str, Any]:
 def test_a_short_option_is_short_for_one_long_option() -> None:
     long = defaultdict(set)
     for name, command in commands().items():
-        if name.startswith("topo "):
-            continue
         for param in command.params:
             for short in (word for word in param.opts if len(word) == 2 and word.startswith("-")):
                 long[short].add(next(word for word in param.opts if word.startswith("--")))
@@ -54,6 +52,22 @@ def test_a_short_option_is_short_for_one_long_option() -> None:
     assert long["-f"] == {"--format"}
     assert long["-n"] == {"--repeat"}
     assert long["-p"] == {"--port"}
+
+
+def test_an_option_takes_the_same_kind_of_value_in_every_command() -> None:
+    # A flow of a run has a name, one of a capture a number; controls have parameters, scenarios paths.
+    others = {
+        "--flow": {"NAME", "N"},
+        "--set": {"PATH=VALUE", "NAME=VALUE"},
+        "--output": {"DIR", "FILE", "PATH"},
+        "--format": {"<csv|parquet|json>", "<csv|json>", "<csv|json|iperf3|flent>", "svg,png,pdf"},
+    }
+    kinds = defaultdict(set)
+    for command in commands().values():
+        for param in command.params:
+            for long in (word for word in param.opts if word.startswith("--")):
+                kinds[long].add("a flag" if param.is_flag else param.make_metavar(typer.Context(command)))
+    assert {long: found for long, found in kinds.items() if len(found) > 1} == others
 
 
 def test_every_command_has_quiet_and_verbose() -> None:

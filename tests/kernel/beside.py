@@ -44,9 +44,9 @@ class Program:
     def __init__(self, command: list[str], first: dict[str, Any] | None = None) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if first is not None:
-            self.tell(first)
+            self.send(first)
 
-    def tell(self, line: dict[str, Any]) -> None:
+    def send(self, line: dict[str, Any]) -> None:
         """Write a line to it."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(line) + "\n")

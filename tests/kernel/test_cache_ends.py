@@ -41,7 +41,7 @@ def test_an_end_that_vanishes_is_given_up_after_the_user_timeout(
     slow.next(event="begun")
     net.run(gone, "nft", GONE)
     if gone == SERVER:
-        slow.tell({})
+        slow.send({})
     # Linux would wait for 15 minutes or longer. Counts come each second.
     reports = (proxy.next(event="counts", accepted=1) for _ in range(60))
     said = next(said for said in reports if said["open"] == 0)
@@ -64,7 +64,7 @@ def test_a_client_that_does_not_read_holds_no_memory_of_the_cache(net: Network, 
     assert sum(held) < 30_000_000 / 10, "the rest is still the server's"
     said = proxy.next(event="counts", hits=1)
     assert said["memory"] == 100
-    slow.tell({})
+    slow.send({})
     assert slow.next(event="read")["bytes"] > 30_000_000
     assert proxy.end()["broken"] == 0
 

@@ -111,7 +111,7 @@ print(json.dumps({"event": "done"}))
     client.next(event="fetched")
     origin.kill()
     net.start(SERVER, ORIGIN, "80").next(event="serves")
-    client.tell({})
+    client.send({})
     client.next(event="done")
 
 

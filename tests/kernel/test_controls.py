@@ -61,7 +61,7 @@ def test_controls_of_a_plan_are_loaded_for_the_run_and_tell_about_themselves(run
     assert "own" not in events["flow"]
     bbr = done.sockets.filter(flow="bbr").drop_nulls("min_rtt_estimate")
     assert bbr["min_rtt_estimate"].to_list() == pytest.approx(bbr["min_rtt"].to_list(), rel=0.5)
-    # In bit/s. ACKs that a stall held up tell of more than the link carries, for some samples.
+    # In bit/s. ACKs that a stall held up report more than the link carries, for some samples.
     assert 0 < np.median(bbr["bandwidth"].drop_nulls()) < 30e6
 
 

@@ -67,7 +67,7 @@ def test_it_is_another_kernel_and_its_netem(run: Run) -> None:
 
 @pytest.mark.parametrize("flow", ["four", "six"])
 def test_an_idle_path_has_the_rtt_asked_for(run: Run, flow: str) -> None:
-    # A machine within a machine has pauses, so the quickest tells of the path; and none is too quick.
+    # A machine within a machine has pauses, so the quickest shows the path; and none is too quick.
     quickest = run.pings.filter(pl.col("flow") == flow)["rtt"].to_numpy().min()
     assert 40e6 <= quickest < 41e6
 

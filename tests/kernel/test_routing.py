@@ -165,7 +165,7 @@ def test_internal_bgp_areas_static_routes_and_bfd(run: Callable[..., Run]) -> No
 
 
 def test_what_bgp_announces_and_to_whom_is_alike_in_both_engines(run: Callable[..., Run]) -> None:
-    """r1 keeps to itself what r2 tells it; r3 has its only session with r2."""
+    """r1 keeps to itself what r2 advertises to it; r3 has its only session with r2."""
     routing: dict[str, dict[str, Any]] = {
         "r0": {"as": 100},
         "r1": {"as": 200, "neighbours": ["r0", "r2"]},

@@ -1,4 +1,4 @@
-"""The server of `tcplab ui` runs scenarios on the kernel, tells of them while they go on, and stops them."""
+"""The server of `tcplab ui` runs scenarios on the kernel, reports their progress, and stops them."""
 
 from __future__ import annotations
 

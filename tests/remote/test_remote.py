@@ -225,7 +225,7 @@ def test_an_agent_of_another_version_is_refused(hosts: Hosts) -> None:
     code, said = Run(hosts, ONE % "1 s", environment={"TCPLAB_REMOTE_AGENT": "/run/keep/old-agent"}).end()
     assert code == 4, said
     assert "protocol version 0" in said
-    # The number of the protocol alone does not tell that it is old.
+    # The number of the protocol alone does not show that it is old.
     old.write_text('#!/bin/sh\necho \'{"event":"hello","protocol":1}\'\nsleep 1\n')
     code, said = Run(hosts, ONE % "1 s", environment={"TCPLAB_REMOTE_AGENT": "/run/keep/old-agent"}).end()
     assert code == 4, said

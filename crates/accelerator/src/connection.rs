@@ -56,7 +56,7 @@ impl Connection {
 
     /// Moves what can be moved. An error ends the connection; dropping it then resets both legs.
     pub(crate) fn advance(&mut self, pipes: &mut Pipes) -> io::Result<Turn> {
-        // Data that was in flight when a connection broke is an error that no splice tells (epoll's EPOLLERR).
+        // Data that was in flight when a connection broke is an error that no splice reports (epoll's EPOLLERR).
         for socket in self.sockets() {
             if let Some(error) = socket.take_error()? {
                 return Err(error);

@@ -55,7 +55,7 @@ impl Link {
                 "delay": path.delay, "up": true, "changes": []});
             let link = json!({"name": "path", "ends": [end(a, "a", 1), end(b, "b", 2)],
                 "forward": direction, "backward": direction});
-            emulator.tell(json!({"do": "configure", "seed": 1, "dir": dir, "links": [link]}));
+            emulator.command(json!({"do": "configure", "seed": 1, "dir": dir, "links": [link]}));
             for agent in [a, b] {
                 for (name, maximum) in [("wmem", 16384), ("rmem", 131_072)] {
                     let setting = format!("net.ipv4.tcp_{name}=4096 {maximum} {BUFFER}");
@@ -68,7 +68,7 @@ impl Link {
 
     fn start(&mut self, duration: u64) {
         let at = self.lab.start(duration);
-        self.emulator.tell(json!({"do": "start", "at": at, "duration": duration}));
+        self.emulator.command(json!({"do": "start", "at": at, "duration": duration}));
     }
 
     fn carry(mut self, seconds: u64) -> Figures {

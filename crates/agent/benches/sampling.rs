@@ -31,7 +31,7 @@ fn measure(cc: &str, controls: &[&Value]) {
         let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
             "cc": {"name": cc}});
         lab.flow(flow, json!({"max_pacing_rate": 100_000}));
-        lab.a.tell(json!({"do": "probe", "sockets": MS, "hosts": SECOND, "controls": controls}));
+        lab.a.command(json!({"do": "probe", "sockets": MS, "hosts": SECOND, "controls": controls}));
         let (done, _) = lab.run(SECONDS * SECOND);
         let samples = &done["facts"]["socket_samples"];
         let figure = |key: &str| samples[key].as_f64().unwrap_or(f64::NAN);

@@ -25,7 +25,7 @@ use tcplab_traffic::{SocketOptions, TrafficError};
 use crate::config;
 use crate::output;
 
-/// How often a run tells how far it has come.
+/// How often a run reports its progress.
 const TELL: Duration = Duration::from_millis(250);
 /// Connections that are not served are reported one by one up to so many a second, then counted.
 const REPORTS_PER_SECOND: u64 = 10;
@@ -160,7 +160,7 @@ pub fn run() -> u8 {
     let reporter = ClientReporter { head, raw, heads: Mutex::default(), failed: AtomicBool::new(false) };
     let over = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| tell(&lives, &job, &over));
+        scope.spawn(|| report_progress(&lives, &job, &over));
         let outcome = job.run(sockets, &lives, Limit { stop: &stop, end: u64::MAX }, &reporter);
         over.store(true, Ordering::Release);
         outcome
@@ -179,7 +179,7 @@ fn failed(error: &TrafficError) -> u8 {
 }
 
 /// Tells now and then how far each client has come.
-fn tell(lives: &[Live], job: &Job, over: &AtomicBool) {
+fn report_progress(lives: &[Live], job: &Job, over: &AtomicBool) {
     while !over.load(Ordering::Acquire) {
         // In slices, so as not to hold up the end.
         for _ in 0..5 {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tcplab_emu::{Emulator, LiveChange, News, Setup, Start};
+use tcplab_emu::{Emulator, LiveChange, Report, Setup, Start};
 use tcplab_probe::clock;
 
 use crate::output;
@@ -121,11 +121,11 @@ fn serve(line: &str, links: &Links) {
     }
 }
 
-fn notify(news: News) {
-    match news {
-        News::Progress(progress) => output::emit(&with("progress", &progress)),
-        News::Done(facts) => output::emit(&json!({"event": "done", "facts": facts})),
-        News::Failed { message, hint } => output::refuse(None, &message, &hint),
+fn notify(report: Report) {
+    match report {
+        Report::Progress(progress) => output::emit(&with("progress", &progress)),
+        Report::Done(facts) => output::emit(&json!({"event": "done", "facts": facts})),
+        Report::Failed { message, hint } => output::refuse(None, &message, &hint),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use tcplab_probe::interface::{Interface, Offloads, interfaces};
 
-/// The machine, with the values of `sysctls`; what it does not tell is null.
+/// The machine, with the values of `sysctls`; values that it does not report are null.
 pub fn describe(sysctls: &[String]) -> Value {
     let settings: Map<String, Value> =
         sysctls.iter().map(|name| (name.clone(), sysctl(name).into())).collect();

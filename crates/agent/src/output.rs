@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-/// Writes an event. When nobody reads any more there is nobody to tell, and the end of the input ends the
+/// Writes an event. When nobody reads any more, nobody can be notified, and the end of the input ends the
 /// process.
 pub fn emit(event: &Value) {
     let mut line = event.to_string();

@@ -255,7 +255,7 @@ impl Prober {
     }
 
     /// Answers to these questions, with when the questions arrived, until all have come or time is up. Last questions
-    /// tell answers that will not come from those that are late, as of a host that is held up.
+    /// distinguish answers that will not come from late ones, such as those of a host that is held up.
     fn collect(&mut self, asked: &[u64]) -> BTreeMap<u64, u64> {
         let last: Vec<u64> = (0..TRIES).filter_map(|_| self.ask(SHORTEST)).collect();
         let (mut come, mut passed) = (BTreeMap::new(), false);

@@ -80,7 +80,7 @@ pub fn alone<A: DeserializeOwned, P>(
 }
 
 impl Proxy {
-    /// Runs it in a thread: `run` is given the interval of observation, the time since the run's start in ns, and whom to tell.
+    /// Runs it in a thread: `run` is given the interval of observation, the time since the run's start in ns, and whom to notify.
     /// `streams` say whose a connection is; `sample` is the interval of rows, ns.
     pub fn start(
         name: &'static str,

@@ -21,7 +21,7 @@ fn what_one_end_sent_the_other_received_in_aligned_intervals() {
     flow["start"] = (130 * MS).into();
     flow["stop"] = (730 * MS).into();
     lab.flow(flow, json!({"sample": 100 * MS}));
-    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS}));
+    lab.a.command(json!({"do": "probe", "sockets": 10 * MS}));
     lab.run(SECOND);
     lab.assert_no_errors();
 
@@ -52,7 +52,7 @@ fn the_socket_table_shows_the_control_of_each_sending_socket() {
     flow["cc"]["name"] = "bbr".into();
     lab.flow(flow, json!({}));
     for node in [&mut lab.a, &mut lab.b] {
-        node.tell(json!({"do": "probe", "sockets": 5 * MS}));
+        node.command(json!({"do": "probe", "sockets": 5 * MS}));
     }
     let (done, _) = lab.run(500 * MS);
     lab.assert_no_errors();
@@ -79,8 +79,8 @@ fn a_number_of_bytes_is_sent_exactly() {
     lab.start(20 * SECOND);
     lab.a.wait_for(|e| e["event"] == "finished");
     lab.b.wait_for(|e| e["event"] == "finished");
-    lab.a.tell(json!({"do": "stop"}));
-    lab.b.tell(json!({"do": "stop"}));
+    lab.a.command(json!({"do": "stop"}));
+    lab.b.command(json!({"do": "stop"}));
     lab.a.done();
     lab.b.done();
     lab.assert_no_errors();
@@ -97,7 +97,7 @@ fn either_end_can_be_the_sender() {
     (flow["from"], flow["to"]) = ("b".into(), "a".into());
     flow["bytes"] = 5_000_000.into();
     lab.flow(flow, json!({"reverse": true}));
-    lab.b.tell(json!({"do": "probe", "sockets": MS}));
+    lab.b.command(json!({"do": "probe", "sockets": MS}));
     lab.run(SECOND);
     lab.assert_no_errors();
     assert_eq!(sum(&lab.rows("flows", "a"), "bytes_received"), 5_000_000);
@@ -113,7 +113,7 @@ fn settings_reach_the_socket() {
     flow["sender"] = json!({"mss": 1000, "nagle": false});
     flow["receiver"] = json!({"receive_buffer": 100_000});
     lab.flow(flow, json!({"sample": 250 * MS, "max_pacing_rate": 80_000_000}));
-    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS}));
+    lab.a.command(json!({"do": "probe", "sockets": 10 * MS}));
     lab.run(2 * SECOND);
     lab.assert_no_errors();
     let last = lab.rows("sockets", "a").pop().unwrap();
@@ -153,8 +153,8 @@ fn a_writer_without_room_sleeps_until_a_third_of_its_buffer_is_free() {
     let port = listener.local_addr().unwrap().as_socket().unwrap().port();
     let mut flow = bulk(1);
     flow["sender"] = json!({"send_buffer": 2 << 20});
-    lab.a.tell(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [port], "flow": flow}));
-    lab.a.tell(json!({"do": "start", "at": lab::monotonic(), "duration": 3600 * SECOND}));
+    lab.a.command(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [port], "flow": flow}));
+    lab.a.command(json!({"do": "start", "at": lab::monotonic(), "duration": 3600 * SECOND}));
     let (mut peer, _) = listener.accept().unwrap();
     peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let asleep = lab.a.settled_send_memory(3_500_000);
@@ -169,7 +169,7 @@ fn a_writer_without_room_sleeps_until_a_third_of_its_buffer_is_free() {
 
     // Asleep again, it learns that the run is over.
     lab.a.settled_send_memory(2_700_000);
-    lab.a.tell(json!({"do": "stop"}));
+    lab.a.command(json!({"do": "stop"}));
     lab.a.done();
     lab.a.wait_for(|event| event["event"] == "finished");
 }

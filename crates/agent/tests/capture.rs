@@ -26,7 +26,7 @@ fn run(name: &str, what: &str) -> Vec<(u32, u32)> {
     let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "cc": {"name": "reno"},
         "bytes": 3_000_000});
     lab.flow(flow, json!({}));
-    let files = lab.a.tell(json!({"do": "capture", "what": what}))["files"].clone();
+    let files = lab.a.command(json!({"do": "capture", "what": what}))["files"].clone();
     let (done, _) = lab.run(2 * SECOND);
     lab.assert_no_errors();
     let path = files[0].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Controls of tcplab carry traffic in the running kernel, tell about it, and leave no trace.
+//! Controls of tcplab carry traffic in the running kernel, report their state, and leave no trace.
 
 mod lab;
 
@@ -32,7 +32,7 @@ fn loader() -> Option<Agent> {
 }
 
 fn load(loader: &mut Agent, name: &str, params: Value) -> Value {
-    let answer = loader.tell(json!({"do": "load", "name": name, "params": params}));
+    let answer = loader.command(json!({"do": "load", "name": name, "params": params}));
     json!({"registered": answer["registered"], "state": answer["state"], "phases": answer["phases"]})
 }
 
@@ -53,12 +53,12 @@ fn samples(lab: &mut Lab, control: &Value, streams: u64, bytes: Option<u64>, dur
     });
     // Without a bound a transfer over veth is over within a few samples.
     lab.flow(flow, json!({"max_pacing_rate": 400_000_000}));
-    lab.a.tell(json!({"do": "probe", "sockets": MS, "controls": [control]}));
+    lab.a.command(json!({"do": "probe", "sockets": MS, "controls": [control]}));
     lab.start(duration);
     if bytes.is_some() {
         lab.b.wait_for(|event| event["event"] == "finished");
-        lab.a.tell(json!({"do": "stop"}));
-        lab.b.tell(json!({"do": "stop"}));
+        lab.a.command(json!({"do": "stop"}));
+        lab.b.command(json!({"do": "stop"}));
     }
     lab.a.done();
     lab.b.done();

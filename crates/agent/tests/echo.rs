@@ -22,7 +22,7 @@ fn each_echo_is_timed_and_the_last_ends_the_flow() {
     lab.start(20 * SECOND);
     for node in [&mut lab.a, &mut lab.b] {
         node.wait_for(|e| e["event"] == "finished");
-        node.tell(json!({"do": "stop"}));
+        node.command(json!({"do": "stop"}));
         node.done();
     }
     lab.assert_no_errors();
@@ -64,7 +64,7 @@ fn when_the_server_dies_the_client_says_where_and_keeps_what_it_measured() {
     lab.b.kill();
     let error = lab.a.wait_for(|e| e["event"] == "error");
     assert!(error["message"].as_str().unwrap().starts_with("client 0, size 64, iteration "), "{error}");
-    lab.a.tell(json!({"do": "stop"}));
+    lab.a.command(json!({"do": "stop"}));
     lab.a.done();
     assert!(lab.rows("echoes", "a").len() > 50);
 }

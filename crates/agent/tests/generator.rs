@@ -18,7 +18,7 @@ fn its_report_becomes_the_same_rows() {
         "cc": {"name": "cubic"},
         "stop": SECOND});
     lab.flow(flow, json!({"sample": 200 * MS, "generator": "iperf3"}));
-    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS}));
+    lab.a.command(json!({"do": "probe", "sockets": 10 * MS}));
     lab.run(2 * SECOND);
     lab.assert_no_errors();
     let (sent, received) = (lab.rows("flows", "a"), lab.rows("flows", "b"));

@@ -15,7 +15,7 @@ fn each_exchange_is_timed_and_the_count_ends_the_flow() {
     lab.start(20 * SECOND);
     for node in [&mut lab.a, &mut lab.b] {
         node.wait_for(|e| e["event"] == "finished");
-        node.tell(json!({"do": "stop"}));
+        node.command(json!({"do": "stop"}));
         node.done();
     }
     lab.assert_no_errors();
@@ -43,7 +43,7 @@ fn pings_are_answered_within_the_time_a_veth_takes() {
         let flow = json!({"name": "ping", "from": "a", "to": "b", "kind": "ping", "interval": 10 * MS,
             "payload": 56,
             "stop": 500 * MS});
-        lab.a.tell(json!({"do": "flow", "role": "client", "address": B, "spin": spin, "flow": flow}));
+        lab.a.command(json!({"do": "flow", "role": "client", "address": B, "spin": spin, "flow": flow}));
         lab.run(600 * MS);
         lab.assert_no_errors();
         let rows = lab.rows("pings", "a");
@@ -64,7 +64,7 @@ fn a_ping_that_nobody_answers_is_lost() {
     let flow = json!({"name": "ping", "from": "a", "to": "b", "kind": "ping", "interval": 20 * MS,
         "payload": 0,
         "count": 5});
-    lab.a.tell(json!({"do": "flow", "role": "client", "address": "10.9.0.77", "flow": flow}));
+    lab.a.command(json!({"do": "flow", "role": "client", "address": "10.9.0.77", "flow": flow}));
     lab.run(400 * MS);
     let rows = lab.rows("pings", "a");
     assert_eq!(rows.len(), 5);
@@ -91,20 +91,20 @@ fn ipv6_carries_every_kind() {
         let mut ports = json!([]);
         if kind != "ping" {
             let server = json!({"do": "flow", "role": "server", "address": "fd09::2", "flow": flow});
-            ports = lab.b.tell(server)["ports"].clone();
+            ports = lab.b.command(server)["ports"].clone();
         }
-        lab.a.tell(
+        lab.a.command(
             json!({"do": "flow", "role": "client", "address": "fd09::2", "ports": ports, "flow": flow}),
         );
     }
-    lab.a.tell(json!({"do": "probe", "sockets": MS}));
+    lab.a.command(json!({"do": "probe", "sockets": MS}));
     lab.start(20 * SECOND);
     for kind in ["tcp", "udp", "request"] {
         lab.b.wait_for(|e| e["event"] == "finished" && e["flow"] == kind);
     }
     lab.a.wait_for(|e| e["event"] == "finished" && e["flow"] == "ping");
     for node in [&mut lab.a, &mut lab.b] {
-        node.tell(json!({"do": "stop"}));
+        node.command(json!({"do": "stop"}));
         node.done();
     }
     lab.assert_no_errors();

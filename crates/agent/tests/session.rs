@@ -30,7 +30,7 @@ fn mistakes_are_named_with_their_hint() {
     assert_refused(&lab.b.ask(elsewhere), "10.77.0.1");
     let mut taken = server(bulk());
     taken["ports"] = json!([7001]);
-    lab.b.tell(taken.clone());
+    lab.b.command(taken.clone());
     assert_refused(&lab.b.ask(taken), "7001");
     assert_refused(&lab.b.ask(json!({"do": "dance"})), "dance");
     assert_refused(&lab.b.ask(json!({"do": "probe", "sockets": 0})), "zero");
@@ -44,7 +44,7 @@ fn mistakes_are_named_with_their_hint() {
 fn a_refused_connection_is_reported_by_the_flow() {
     skip_if_unable!();
     let mut lab = Lab::new("refused");
-    lab.a.tell(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [9], "flow": bulk()}));
+    lab.a.command(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [9], "flow": bulk()}));
     lab.run(300 * MS);
     let errors = lab.a.all("error");
     assert_eq!(errors.len(), 1, "{errors:?}");
@@ -75,7 +75,7 @@ fn what_was_recorded_survives_a_kill() {
     skip_if_unable!();
     let mut lab = Lab::new("kill");
     lab.flow(bulk(), json!({"sample": 50 * MS}));
-    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS, "hosts": 100 * MS, "machine": true}));
+    lab.a.command(json!({"do": "probe", "sockets": 10 * MS, "hosts": 100 * MS, "machine": true}));
     lab.start(60 * SECOND);
     lab.a.wait_for(|e| e["event"] == "progress" && e["time"].as_u64() > Some(SECOND));
     std::process::Command::new("kill").args(["-9", &lab.a.pid().to_string()]).status().unwrap();
@@ -91,7 +91,7 @@ fn progress_has_the_windows_and_times_of_flows_whose_sockets_are_sampled() {
     skip_if_unable!();
     let mut lab = Lab::new("live");
     lab.flow(bulk(), json!({"sample": 50 * MS}));
-    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS, "hosts": null, "machine": false}));
+    lab.a.command(json!({"do": "probe", "sockets": 10 * MS, "hosts": null, "machine": false}));
     lab.start(60 * SECOND);
     let sampled = |e: &Value| e["event"] == "progress" && e["flows"]["bulk"]["srtt"].is_f64();
     let event = lab.a.wait_for(sampled);
@@ -147,7 +147,7 @@ fn a_second_run_needs_a_configuration_of_its_own() {
     let answer = lab.a.ask(json!({"do": "start", "at": 0, "duration": 1}));
     assert_refused(&answer, "configure");
     for (node, name) in [(&mut lab.a, "a"), (&mut lab.b, "b")] {
-        node.tell(json!({"do": "configure", "node": name, "dir": lab.dir}));
+        node.command(json!({"do": "configure", "node": name, "dir": lab.dir}));
         node.seen.clear();
     }
     lab.flow(bulk(), json!({}));
@@ -161,8 +161,8 @@ fn a_new_configuration_drops_the_flows_that_were_prepared_for_the_one_before() {
     skip_if_unable!();
     let mut lab = Lab::new("anew");
     let server = json!({"do": "flow", "role": "server", "address": lab::B, "ports": [7001], "flow": bulk()});
-    lab.b.tell(server.clone());
+    lab.b.command(server.clone());
     assert_refused(&lab.b.ask(server.clone()), "7001");
-    lab.b.tell(json!({"do": "configure", "node": "b", "dir": lab.dir}));
+    lab.b.command(json!({"do": "configure", "node": "b", "dir": lab.dir}));
     assert_eq!(lab.b.ask(server)["event"], "ok");
 }

@@ -60,7 +60,7 @@ fn a_number_of_bytes_ends_both_ends_without_a_deadline() {
     lab.start(20 * SECOND);
     for node in [&mut lab.a, &mut lab.b] {
         node.wait_for(|e| e["event"] == "finished");
-        node.tell(json!({"do": "stop"}));
+        node.command(json!({"do": "stop"}));
         node.done();
     }
     let row = &lab.rows("flows", "b")[0];
@@ -134,7 +134,7 @@ fn datagrams_larger_than_a_packet_arrive_from_their_fragments() {
     lab.start(20 * SECOND);
     for node in [&mut lab.a, &mut lab.b] {
         node.wait_for(|e| e["event"] == "finished");
-        node.tell(json!({"do": "stop"}));
+        node.command(json!({"do": "stop"}));
         node.done();
     }
     lab.assert_no_errors();

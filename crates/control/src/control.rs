@@ -192,7 +192,7 @@ impl Control {
 
     /// Tells of an event.
     ///
-    /// As in Linux, `CaEvent::TxStart` comes before `first_tx_mstamp` is renewed by the packet it tells of.
+    /// As in Linux, `CaEvent::TxStart` comes before `first_tx_mstamp` is renewed by the packet that it announces.
     #[inline]
     pub fn cwnd_event(&mut self, sk: &mut TcpSock, event: CaEvent) {
         if let Some(op) = self.definition.ops.cwnd_event {

@@ -113,7 +113,7 @@ impl Direction {
         }
     }
 
-    /// Writes what is due at the time that `clock` tells, and so tells when it wants calling again.
+    /// Writes what is due at the time of `clock`, and returns when it wants calling again.
     pub(crate) fn deliver(
         &mut self,
         clock: impl Fn() -> Time,

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::config::{LiveChange, Setup, Start};
 use crate::event_loop::{Command, EventLoop};
-use crate::report::News;
+use crate::report::Report;
 use crate::tap::TapError;
 use crate::writer;
 
@@ -66,7 +66,7 @@ impl Emulator {
     ///
     /// # Errors
     /// When the setup makes no sense, or the machine does not allow it.
-    pub fn new(setup: Setup, notify: impl FnMut(News) + Send + 'static) -> Result<Emulator, SetupError> {
+    pub fn new(setup: Setup, notify: impl FnMut(Report) + Send + 'static) -> Result<Emulator, SetupError> {
         check(&setup)?;
         let wake = Wake::new().map_err(SetupError::Wait)?;
         let names = setup.links.iter().map(|link| link.name.clone()).collect();

@@ -7,7 +7,7 @@
 //!
 //! Time is logical: a packet enters when its node handed it over, which the kernel notes, and from there on
 //! the model computes. That a delivery is late delays nothing after it. How late deliveries are is measured
-//! and judged.
+//! and rated.
 
 mod arena;
 mod at_once;
@@ -43,4 +43,4 @@ mod writer;
 pub use config::{LiveChange, Setup, Start};
 pub use emulator::{Emulator, SetupError};
 pub use lateness::Verdict;
-pub use report::{DirectionStats, LinkStats, News, Progress, RunStats, StreamLosses};
+pub use report::{DirectionStats, LinkStats, Report, Progress, RunStats, StreamLosses};

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::lateness::Verdict;
 
-/// An event.
+/// An event of the emulation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum News {
+pub enum Report {
     /// Once a second of a run.
     Progress(Progress),
     /// The run is over and everything is written.

@@ -112,7 +112,7 @@ impl EventLoop {
         at_once(self.taps, drop);
     }
 
-    /// Does what is due at `now`, and tells when the next is (both CLOCK_MONOTONIC, ns).
+    /// Does what is due at `now`, and returns when the next is (both CLOCK_MONOTONIC, ns).
     #[cold]
     pub(crate) fn do_duty(&mut self, now: u64) -> u64 {
         let Some(mut run) = self.run.take() else { return u64::MAX };

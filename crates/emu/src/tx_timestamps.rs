@@ -1,6 +1,6 @@
 //! When each frame left its node: the kernel's own timestamps.
 //!
-//! A TAP device does not tell when a frame was put into it, and the emulator reads it when it wakes up and has time.
+//! A TAP device does not report when a frame was put into it, and the emulator reads it when it wakes up and has time.
 //! So a packet socket in the node's namespace (packet(7)) notes each frame that leaves through the device, before the
 //! device gets the frame. The note is the time and the first bytes, in memory shared with the kernel. Frames read
 //! from the device are then found again in these notes, in order.

@@ -13,7 +13,7 @@ use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{Dictionary, Table};
 
 use crate::recording::Rows;
-use crate::report::{News, Progress, RunStats};
+use crate::report::{Report, Progress, RunStats};
 
 /// Prefix of the emulator's table files. No node's name begins with it.
 const NAME: &str = "_emu";
@@ -62,13 +62,13 @@ struct Files {
 }
 
 /// Writes into `dir` until the event loop has ended.
-pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut notify: impl FnMut(News)) {
+pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut notify: impl FnMut(Report)) {
     let mut files = Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
     let mut writable = true;
     for work in work {
         let result = match work {
             WriterCommand::Progress(progress) => {
-                notify(News::Progress(progress));
+                notify(Report::Progress(progress));
                 Ok(())
             }
             WriterCommand::Done(mut facts) => {
@@ -77,7 +77,7 @@ pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut no
                 if let Err(error) = result {
                     notify(failed(&error));
                 }
-                notify(News::Done(facts));
+                notify(Report::Done(facts));
                 writable = true;
                 Ok(())
             }
@@ -93,8 +93,8 @@ pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut no
     }
 }
 
-fn failed(error: &WriteError) -> News {
-    News::Failed { message: error.to_string(), hint: error.hint().to_owned() }
+fn failed(error: &WriteError) -> Report {
+    Report::Failed { message: error.to_string(), hint: error.hint().to_owned() }
 }
 
 impl Files {

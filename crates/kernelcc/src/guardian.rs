@@ -3,7 +3,7 @@
 //! There a control is registered by writing to its map. From then on the registration itself holds the map, and only
 //! deleting the map's element ends it (`bpf_struct_ops_map_delete_elem`), whoever is gone. So a process is forked that
 //! waits until the owner's end of a socket is closed, which the kernel does however the owner ends, and then deletes
-//! the element. Where it is killed too, [`lease`](crate::ownership) tells what is left.
+//! the element. Where it is killed too, [`lease`](crate::ownership) says what is left.
 
 use std::ffi::CStr;
 use std::io::{self, Read as _};

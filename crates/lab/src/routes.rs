@@ -1,4 +1,4 @@
-//! Changes of the routing table of the network namespace this thread is in, as the kernel tells them (rtnetlink(7)).
+//! Changes of the routing table of the network namespace this thread is in, as the kernel reports them (rtnetlink(7)).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -126,7 +126,7 @@ impl RouteMonitor {
         Ok(found)
     }
 
-    /// The change, if it is news.
+    /// The change, if it is new.
     fn learn(&mut self, key: Key, change: RouteChange) -> Option<RouteChange> {
         let old = if change.next_hops.is_empty() {
             self.known.remove(&key)

@@ -59,7 +59,7 @@ enum Command {
     /// Settings as they are in a node.
     ReadSysctls { node: String, names: Vec<String> },
     /// Pass a command on to a process that talks with the lab; its answer is the answer.
-    Tell { child: String, command: Value },
+    Relay { child: String, command: Value },
     /// Run the routing protocols of a plan. The answer is the configuration of each router.
     Route { plan: Box<Plan> },
     /// Stay up when the input ends, until `down`. `about` is returned with `status`.
@@ -224,7 +224,7 @@ impl Lab<'_> {
                 let read = || names.iter().map(|name| (name.clone(), sysctl::read(name).into())).collect();
                 Ok(json!({"sysctls": self.within(&node, || Value::Object(read()))?}))
             }
-            Command::Tell { child, command } => {
+            Command::Relay { child, command } => {
                 let ended = |_| LabError::Ended(child.clone());
                 let partner = self.partners.get_mut(&child).ok_or_else(|| LabError::NoNode(child.clone()))?;
                 let answer = partner.ask(command).map_err(ended)?;
@@ -478,7 +478,7 @@ fn refusal(error: &LabError) -> Value {
 fn answer(answer: &Value) {
     // SAFETY: standard output is open for as long as the process lives; it is not closed here.
     let mut out = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
-    // When nobody reads any more there is nobody to tell, and the end of the input ends the lab.
+    // When nobody reads any more, nobody can be notified, and the end of the input ends the lab.
     let _ = writeln!(out, "{answer}");
 }
 

@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::qdisc::{Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
 use crate::stats::{QueueSample, Stats};
 
-/// A queue discipline, which counts what it does and tells of it.
+/// A queue discipline, which counts what it does and reports it.
 #[derive(Clone, Debug)]
 pub(crate) struct Port<P> {
     queue: Discipline<P>,
@@ -136,7 +136,7 @@ impl<P: Packet> Port<P> {
     }
 }
 
-/// Counts what the queue does, and tells the observer.
+/// Counts what the queue does, and notifies the observer.
 struct Report<'a, O> {
     at: Time,
     waiting: &'a mut u32,

@@ -203,7 +203,7 @@ impl Foreign {
 }
 
 /// Key that orders the connections of one program to one port by their creation. Linux takes ever higher local ports
-/// for one destination (RFC 6056, section 3.3.4) until it begins again at the lowest. A socket's inode tells less:
+/// for one destination (RFC 6056, section 3.3.4) until it begins again at the lowest. A socket's inode says less:
 /// each CPU numbers those that it makes.
 fn created(local: u16, highest: u16) -> u32 {
     let begun_again = highest - local > (u16::MAX - FIRST_EPHEMERAL) / 2;
@@ -224,7 +224,7 @@ fn ranges(ports: &mut [u16]) -> Vec<std::ops::RangeInclusive<u16>> {
 }
 
 fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>, controls: &'a [Published]) -> Sample<'a> {
-    // inet_diag does not tell whether a socket paces: a control with a pacing gain does, others when asked.
+    // inet_diag does not report whether a socket paces: a control with a pacing gain does, others when asked.
     let gain = match socket.control {
         ControlInfo::Published { telemetry, .. } => telemetry.pacing_gain,
         ControlInfo::Bbr { pacing_gain, .. } => pacing_gain,

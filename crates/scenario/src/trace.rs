@@ -1,6 +1,6 @@
 //! Delivery traces in mahimahi's format: one integer a line, the millisecond of one 1500-byte delivery.
 //!
-//! A scenario may name any file. So a message tells the line that is wrong, never what stands in it.
+//! A scenario may name any file. So a message gives the line that is wrong, never its text.
 
 use tcplab_plan::OPPORTUNITY_BYTES;
 

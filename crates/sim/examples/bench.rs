@@ -207,7 +207,7 @@ fn cpu_time() -> Duration {
 }
 
 /// VmRSS of /proc/self/status, bytes; 0 where there is none. After another run it shows too little, for the
-/// allocator keeps what that one gave back: the first run of a scenario alone tells most.
+/// allocator keeps what that one gave back: the first run of a scenario alone shows most.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

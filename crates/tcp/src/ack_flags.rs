@@ -1,6 +1,6 @@
-//! The news of an ACK.
+//! The information in an ACK.
 
-/// The news of an ACK, as it is found out while the ACK is processed.
+/// The information in an ACK, as processing finds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AckFlags {
     /// The segment carried data.

@@ -15,7 +15,7 @@ impl Connection {
         self.sk.sk_pacing_status == PACING_NEEDED
     }
 
-    /// Earliest departure of the next burst. It is kept where controls see it, to tell what waits in the
+    /// Earliest departure of the next burst. It is kept where controls see it, to distinguish what waits in the
     /// sender from what is in the network (Linux `bbr_packets_in_net_at_edt`).
     fn departure(&self) -> Time {
         Time::from_ns(self.sk.tcp_wstamp_ns.saturating_sub(EPOCH_NS))

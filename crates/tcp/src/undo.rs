@@ -7,7 +7,7 @@ use crate::connection::Notice;
 use crate::scoreboard::{EVER_RETRANS, LOST};
 use crate::seq::before;
 
-/// State needed to tell whether a recovery was spurious.
+/// State needed to decide whether a recovery was spurious.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// `snd_una` when the recovery began; none: nothing to undo.

@@ -230,7 +230,7 @@ impl Task<'_> {
             }
         };
         let socket = Arc::new(socket);
-        // That of who only receives is its thread's alone: closing it tells the sender that all was read.
+        // That of who only receives is its thread's alone: closing it notifies the sender that all was read.
         if self.sends || self.both_ways {
             stream.open(socket.clone());
         }

@@ -92,7 +92,7 @@ def _is_tcp(row: dict[str, Any]) -> bool:
 
 
 def _with_rtt(run: Run, row: dict[str, Any]) -> dict[str, Any]:
-    """A real socket tells no RTT samples, but its smoothed RTT whenever it is asked."""
+    """A real socket reports no RTT samples, only its smoothed RTT when it is asked."""
     if row["rtt_p50"] is not None:
         return row
     same = [pl.col(name) == row[name] for name in ("repetition", "flow", "stream")]

@@ -62,7 +62,7 @@ def _rtt(value: Callable[[Spread], float]) -> Callable[[Flow], float | None]:
 
 
 def number(value: Value) -> str:
-    """A count; a dash where there is none to tell."""
+    """A count; a dash where there is none."""
     return "-" if value is None else str(value)
 
 

@@ -102,7 +102,7 @@ def _size(value: int | None) -> str:
 
 
 def _some(value: int | None) -> str:
-    """Bytes, where none is nothing to tell."""
+    """Bytes, empty where there are none."""
     return size(value) if value else "-"
 
 

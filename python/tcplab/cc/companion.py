@@ -1,7 +1,7 @@
 """Programs that end with this one, however it ends, and take along what they have started.
 
 A compiler and a control at work are given a stranger's file. They may never end by themselves, and must
-not outlive who waits for them. So each has a companion: a process that the kernel tells of our end
+not outlive who waits for them. So each has a companion: a process that the kernel notifies of our end
 (PR_SET_PDEATHSIG), that ends the program's process group then, and that ends as the program does.
 """
 

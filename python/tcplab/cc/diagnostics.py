@@ -10,7 +10,7 @@ from pathlib import Path
 from tcplab.cc.errors import ControlFileError, Mistake, NoCompilerError, printable
 
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$")
-# Where a macro of a header is used, which gcc tells after the message.
+# Where a macro of a header is used, which gcc says after the message.
 _EXPANDED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): note: in expansion of macro")
 # An error that the headers report of the whole file makes the other messages meaningless.
 _WHOLE = re.compile(r"a control begins with|(?P<list>PHASES|PARAMETERS|GAUGES) is not a list")

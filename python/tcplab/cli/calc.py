@@ -38,7 +38,7 @@ _QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
 def calc(
     rate: Annotated[str, typer.Option(metavar="RATE", help="Rate of the bottleneck: 100M, 1 Gbit/s.")],
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip time: 550ms.")],
-    loss: Annotated[str, typer.Option(metavar="SHARE", help="Random loss: 1e-5, 0.1 %.")] = "0",
+    loss: Annotated[str, typer.Option(metavar="PROBABILITY", help="Random loss: 1e-5, 0.1 %.")] = "0",
     mss: Annotated[
         int,
         typer.Option(min=100, max=65495, help="Maximum segment size in bytes; timestamps take 12 of them."),

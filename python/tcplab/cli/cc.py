@@ -114,8 +114,8 @@ def check_control(
     """Test a control: compile it, verify it, run it in both engines.
 
     The kernel's verifier checks it, and each run takes 5 s. Steps that the machine does not allow are skipped
-    with the reason. Exit code 1 when a step fails, 2 when the file cannot be read, 3 when this machine can
-    run no step.
+    with the reason. Exit code 1 when a step fails, 2 when the file cannot be read, 3 when this machine
+    cannot run any.
     """
     from tcplab.cc.errors import ControlFileError
     from tcplab.cli.output import say, say_json

@@ -33,7 +33,7 @@ COMMANDS = {
     "examples": Command("examples", "List or copy the scenarios that come with tcplab."),
     "list": Command("listing", "List the results below a directory, newest first.", "list_runs"),
     "show": Command("show", "Print the summary of a result, or rows of a table.", "show"),
-    "study": Command("study", "Run a scenario over a grid, repeatedly; answer with statistics."),
+    "study": Command("study", "Run a scenario over a parameter grid and compare the results."),
     "tune": Command("tune", "Find the best configuration of a scenario for a goal.", "tune"),
     "calc": Command("calc", "Compute the limits of TCP on a path: window, loss and recovery.", "calc"),
     "report": Command("report", "Write the reports of results and studies, or their figures.", "report"),
@@ -45,7 +45,7 @@ COMMANDS = {
     "serve": Command(
         "serve", "Let others use this machine as a host of their runs, until interrupted.", "serve"
     ),
-    "pcap": Command("pcap", "Explain captures: flows, losses, round-trip times, packets."),
+    "pcap": Command("pcap", "Analyze captures: flows, losses, round-trip times, packets."),
     "cc": Command("cc", "Congestion controls: list, check, create, register for the whole system."),
     "topo": Command("topo", "Networks that stay up: build, list, open a shell in a node, change, remove."),
     "ui": Command("ui", "Draw networks, run them and watch TCP, in a browser.", "ui"),

@@ -1,4 +1,4 @@
-"""`tcplab compare`: what differs between results, with the statistics to tell."""
+"""`tcplab compare`: what differs between results, and whether it is significant."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def run(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Time messages and their echoes, size by size."""
+    """Measure the round-trip times of messages, by size."""
     from tcplab.analysis.echo import csv_text, explain
     from tcplab.cli.output import quiet, warn
     from tcplab.cli.writing import naming

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 _OUT = {"--out": "--output"}
 _PCAP = {"-f": "--flow", "-l": "--limit"}
 OLD: Mapping[str, Mapping[str, str]] = {
-    "run": _OUT,
+    "run": {**_OUT, "--streams": "--with-streams"},
     "study run": _OUT,
     "study query": {"--csv": "--format=csv"},
     "tune": _OUT,
-    "topo capture": _OUT,
+    "topo capture": {**_OUT, "--at": "--node"},
+    "ui": {"--name": "--server-name"},
     "show": {"-l": "--limit"},
     "echo run": {"--confidence": "--level", "--report": "--output", "-n": "--iterations"},
     "pcap flows": _PCAP,

@@ -43,7 +43,7 @@ At = Annotated[
 ]
 Level = Annotated[
     str | None,
-    typer.Option("--level", metavar="SHARE", help="Confidence level of the intervals. [default: 95 %]"),
+    typer.Option("--level", metavar="LEVEL", help="Confidence level of the intervals. [default: 95 %]"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -71,7 +71,7 @@ def level_of(text: str | None) -> float:
     try:
         level = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
     except ValueError:
-        raise CommandError(f"--level {text}: not a share such as 95 %", Code.INPUT) from None
+        raise CommandError(f"--level {text}: not a level such as 95 %", Code.INPUT) from None
     if not 0 < level < 1:
         raise CommandError(f"--level {text}: a level must be between 0 and 100 %", Code.INPUT)
     return level

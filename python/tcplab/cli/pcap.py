@@ -91,7 +91,7 @@ app = typer.Typer(cls=_Group, no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback(epilog=f"\b\nExample:\n  {_EXAMPLES}")
 def group() -> None:
-    """Explain captures: flows, losses, round-trip times, packets.
+    """Analyze captures: flows, losses, round-trip times, packets.
 
     `tcplab pcap FILE...` is short for `tcplab pcap flows FILE...`, whose options `tcplab pcap flows --help`
     lists.

@@ -1,4 +1,4 @@
-"""`tcplab run --with-accelerator`, `--with-cache`, `--streams`: a scenario beside itself with remedies."""
+"""`tcplab run --with-accelerator`, `--with-cache`, `--with-streams`: a scenario beside itself with remedies."""
 
 from __future__ import annotations
 

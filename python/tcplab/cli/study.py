@@ -1,4 +1,4 @@
-"""`tcplab study`: run a scenario over a grid with repetitions, and answer with statistics."""
+"""`tcplab study`: run a scenario over a parameter grid with repetitions, and compare the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ app = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback(epilog=f"\b\nExample:\n  {EXAMPLE}\n  tcplab study studies/mine.yaml --engine sim,kernel")
 def group() -> None:
-    """Run a scenario over a grid, repeatedly; answer with statistics.
+    """Run a scenario over a parameter grid and compare the results.
 
     `tcplab study NAME` (or a file) is short for `tcplab study run NAME`, whose options
     `tcplab study run --help` lists.
@@ -52,7 +52,7 @@ def run(
         typer.Option(
             "--engine",
             "-e",
-            metavar="sim|kernel|remote",
+            metavar="<sim|kernel|remote>",
             help="The engine, or several to compare. Repeatable.",
             autocompletion=lambda: list(get_args(Engines)),
         ),
@@ -104,7 +104,7 @@ def run(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
     yes: Yes = False,
 ) -> None:
-    """Run a scenario over a grid, repeatedly; answer with statistics.
+    """Run a scenario over a parameter grid and compare the results.
 
     Exit code 1 if an expectation fails, 4 if a run failed.
     """

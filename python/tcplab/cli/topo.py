@@ -192,7 +192,7 @@ def capture(
         ),
     ],
     end: Annotated[
-        str | None, typer.Option("--at", metavar="NODE", help="The end to capture at. [default: the first]")
+        str | None, typer.Option("--node", metavar="NODE", help="The end to capture at. [default: the first]")
     ] = None,
     lab: Lab = None,
 ) -> None:
@@ -329,7 +329,7 @@ def change(
         list[str], typer.Argument(metavar="KEY=VALUE...", help="Its new settings.", show_default=False)
     ],
     direction: Annotated[
-        str, typer.Option("--direction", metavar="both|forward|reverse", help="Direction to change.")
+        str, typer.Option("--direction", metavar="<both|forward|reverse>", help="Direction to change.")
     ] = "both",
     lab: Lab = None,
     json: Json = False,
@@ -355,7 +355,7 @@ def change(
         changes = {key: _change(facts[key], settings) for key in keys}
         for key, change in changes.items():
             command = {"do": "change", "link": link, "direction": key, "change": change}
-            found.ask({"do": "tell", "child": EMULATOR, "command": command})
+            found.ask({"do": "relay", "child": EMULATOR, "command": command})
     if json:
         say_json({"link": link, "changes": changes})
 

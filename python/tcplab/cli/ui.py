@@ -38,7 +38,7 @@ def ui(
     ] = "",
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="HOST", help="A further host name of this server. Repeatable."),
+        typer.Option("--server-name", metavar="HOST", help="A further host name of this server. Repeatable."),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
 ) -> None:

@@ -156,11 +156,11 @@ class _Draining:
         self._moved = 0
 
     def packets_in_links(self, held: int) -> None:
-        """The emulator tells how many packets its links hold."""
+        """The emulator reports how many packets its links hold."""
         self._held = held
 
     def note(self, event: Event) -> None:
-        """An agent tells how far its flows have come."""
+        """An agent reports the progress of its flows."""
         for flow, counted in event.content["flows"].items():
             received = int(counted["received"])
             if self._counts.get((event.agent, flow)) != received:
@@ -183,7 +183,7 @@ class _Goodput:
         self._rates: dict[str, float] = {}
 
     def note(self, event: Event) -> None:
-        """An agent tells how far it has come."""
+        """An agent reports its progress."""
         now = int(event.content["time"])
         for flow, counted in event.content["flows"].items():
             if self._receiver.get(flow) != event.agent:

@@ -1,6 +1,6 @@
 """Changes of state and phase, as the samples of sockets show them.
 
-The kernel tells nobody when they happen. So a change bears the time of the first sample that shows it, and
+The kernel notifies nobody when they happen. So a change bears the time of the first sample that shows it, and
 what came and went between two samples is not seen.
 """
 

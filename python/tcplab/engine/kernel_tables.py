@@ -24,7 +24,7 @@ def write_tables(
 ) -> None:
     """Join the agents' streams into the run's tables, and remove them.
 
-    `more_events` makes events that no agent tells, in the columns of the frame it is given.
+    `more_events` makes events that no agent reports, in the columns of the frame it is given.
     """
     # No table is there yet, so each is read from its streams.
     frames = {name: read_table(run_dir, name) for name in TABLES}

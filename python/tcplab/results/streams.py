@@ -16,7 +16,7 @@ import polars as pl
 from tcplab.results.errors import ResultsError
 from tcplab.results.schema import COUNTED, TABLES
 
-# Tables of which both ends write a row, and what tells the rows that belong together.
+# Tables of which both ends write a row, and the columns that show which rows belong together.
 _HALVES = {"flows": ("flow", "stream"), "intervals": ("time", "duration", "flow", "stream")}
 _CONTINUATION = 0xFFFF_FFFF
 

@@ -485,7 +485,7 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
 
 
 async def _watch(server: Server) -> None:
-    """Tell pages when scenarios change under another hand; the kernel says so, nothing is polled."""
+    """Notify pages when scenarios change under another hand; the kernel says so, nothing is polled."""
     from watchfiles import awatch
 
     def wanted(_: Any, path: str) -> bool:

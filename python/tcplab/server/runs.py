@@ -193,7 +193,7 @@ class Jobs:
         return any(job.path == name and job.state in ("waiting", "running") for job in self._jobs.values())
 
     def changed(self, job: Job) -> None:
-        """Tell every page how a run is."""
+        """Notify every page of a run's state."""
         self._hub.broadcast(job.to_json())
 
     def close(self) -> None:

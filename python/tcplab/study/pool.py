@@ -118,7 +118,7 @@ def _death(processes: Sequence[BaseProcess]) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    # The signal of the kernel's out-of-memory killer; only its log tells it from another sender's.
+    # The signal of the kernel's out-of-memory killer; only its log distinguishes it from another sender's.
     hint = " (was it the out-of-memory killer? `dmesg` says)" if -code == signal.SIGKILL else ""
     return f"the process that made this run was killed by {name}{hint}"
 

@@ -1,4 +1,4 @@
-"""A finished run's checksums: what tells a damaged run from a whole one when a study is resumed.
+"""A finished run's checksums: they distinguish a damaged run from a whole one when a study is resumed.
 
 The file is `sha256sum`'s, so that `sha256sum -c` checks it, too. It is the last that a run writes.
 """

@@ -45,7 +45,7 @@ class Change:
     """Of the baseline's mean; NaN where that is zero."""
     low: float
     high: float
-    """Interval of it; NaN where repetitions tell nothing."""
+    """Interval of it; NaN where repetitions are too few."""
     p: float
     """Welch's, corrected by Holm's method over the cells; NaN: cannot be judged."""
     effect: float

@@ -168,7 +168,7 @@ def reach(lab: Held, pairs: list[Pair], timeout: float) -> tuple[list[Pair], flo
 
 
 def _send(lab: LabProcess, command: Json) -> None:
-    lab.ask({"do": "tell", "child": EMULATOR, "command": command})
+    lab.ask({"do": "relay", "child": EMULATOR, "command": command})
 
 
 def _emulation(plan: Plan, layout: Layout, pids: Mapping[str, int]) -> Json:

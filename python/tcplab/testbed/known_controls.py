@@ -22,7 +22,7 @@ class Controls:
             except ControlFileError as problem:
                 return "\n".join([problem.what, *problem.details()])
             except NoCompilerError:
-                return True  # only an engine can tell
+                return True  # only an engine knows
         if known_as(name) in shipped():
             return _answer(describe(name))
         return True if _is_the_kernels(name) else None

@@ -111,7 +111,7 @@ class Layout:
         return [wire for wire in self.wires if wire.emulated]
 
     def build_command(self) -> dict[str, Any]:
-        """The command that tells a lab to build the network."""
+        """The command that makes a lab build the network."""
         return {"do": "build", "plan": self.plan, "emulate_all": self.emulate_all}
 
     def interfaces(self, node: str) -> tuple[Interface, ...]:

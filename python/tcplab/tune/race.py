@@ -1,4 +1,4 @@
-"""Racing: every candidate starts, those that are surely worse are dropped, the rest get more repetitions."""
+"""Racing: every candidate starts, those that are significantly worse are dropped, the rest get more repetitions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _leaving(
     for label, p in zip(others, corrected, strict=True):
         if p < sure:
             how = f"p {p:.2g}" if p > 0 else DETERMINISTIC
-            gone[label] = f"surely worse than {name(best)} ({how})"
+            gone[label] = f"significantly worse than {name(best)} ({how})"
     able = [label for label in able if label not in gone]
     if len(able) > 4:
         top = _mean(known[best])

@@ -168,7 +168,7 @@ export class BackendError extends Error {
 }
 
 export interface Backend {
-  /** The name that tells this page from others of the same server. */
+  /** The name that distinguishes this page from others of the same server. */
   readonly page: string;
   session(): Promise<Session>;
   login(token: string): Promise<void>;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NODE_HEIGHT, NODE_WIDTH } from "./geometry";
-import { fitted } from "./names";
+import { fitted, written } from "./names";
 
 const node = (name: string, x: number, y = 0) => ({ name, x, y, width: NODE_WIDTH, height: NODE_HEIGHT });
 const ten = (name: string) => 10 * name.length;
@@ -22,5 +22,14 @@ describe("the size of names", () => {
 
   it("shrinks a name that does not fit its node", () => {
     expect(fitted([node("a-rather-long-name", 0), node("b", NODE_WIDTH)], ten)[0]! * 180).toBeLessThanOrEqual(NODE_WIDTH);
+  });
+
+  it("knows a name that is wider than its node, and cuts it where it would be too small to read", () => {
+    expect(written(60, 1, 5)).toEqual({ size: 1, room: 300, beyond: false });
+    expect(written(60, 2, 5).beyond).toBe(true);
+    const cut = written(400, 1, 0.2);
+    expect(cut.room).toBeCloseTo(80);
+    expect(cut.size).toBeGreaterThanOrEqual(0.75);
+    expect(cut.beyond).toBe(false);
   });
 });

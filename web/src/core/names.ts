@@ -22,3 +22,13 @@ export function fitted(nodes: Named[], width: (name: string) => number): number[
     return room / width(node.name);
   });
 }
+
+// Below this a name is cut rather than written smaller.
+const SMALLEST = 0.75;
+
+/** How a name of this width is written: its size, the room it has, and whether it is wider than its node. */
+export function written(width: number, scale: number, fit: number): { size: number; room: number; beyond: boolean } {
+  const size = Math.max(Math.min(scale, fit), SMALLEST);
+  const room = width * fit;
+  return { size, room, beyond: Math.min(width * size, room) > NODE_WIDTH - GAP };
+}

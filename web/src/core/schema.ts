@@ -153,7 +153,7 @@ function field(key: string, schema: Schema, root: Schema, required: boolean): Fi
   return made;
 }
 
-/** Whether a text fits a field, as far as the schema can tell. */
+/** Whether a text fits a field, as far as the schema knows. */
 export function fits(given: Field, value: string): boolean {
   if (value === "") return !given.required;
   if (given.kind === "number") return Number.isFinite(Number(value));

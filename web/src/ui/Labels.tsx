@@ -41,9 +41,8 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   }, [drawing, places, middle, scale, wrong, chosen]);
   const names = drawing.flows.map((flow) => flow.name);
   const root = useCanvas(({ domNode }) => domNode);
-  // Names of nodes grow as labels do, as far as there is room.
+  // Names of nodes grow as labels do, as far as there is room, and then take the icon's place.
   useEffect(() => {
-    root?.style.setProperty("--enlarged", String(Math.min(scale, MAX_NAME)));
     root?.classList.toggle("names-alone", scale > MAX_BESIDE_ICON);
   }, [root, scale]);
   return (

@@ -56,7 +56,7 @@ class Playback {
     if (part.playing && this.time >= this.duration) this.time = 0;
     this.last = 0;
     this.start();
-    this.tell();
+    this.notify();
   }
 
   private start(): void {
@@ -72,7 +72,7 @@ class Playback {
       if (this.time >= this.duration) this.playing = false;
       if (!this.playing || now - this.notifiedAt >= NOTIFY_EVERY) {
         this.notifiedAt = now;
-        this.tell();
+        this.notify();
       }
     }
     this.last = now;
@@ -105,7 +105,7 @@ class Playback {
       // An answer that a later request has overtaken is of a time that is no longer looked at.
       if (key !== this.asked) return;
       done(packets);
-      this.tell();
+      this.notify();
     } catch {
       // Asked again when the run or the time changes.
     }
@@ -129,7 +129,7 @@ class Playback {
     this.watchers.forEach((watcher) => watcher(this.packets, this.time, FALLING * this.speed));
   }
 
-  private tell(): void {
+  private notify(): void {
     this.listeners.forEach((listener) => listener());
   }
 }

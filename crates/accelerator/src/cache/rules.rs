@@ -120,13 +120,13 @@ pub(crate) fn end_to_end(fields: &Fields) -> Fields {
 /// Brings a stored response's fields up to date with those of a 304 (section 3.2).
 pub(crate) fn update(stored: &Fields, confirmation: &Fields) -> Fields {
     let mut updated = stored.clone();
-    let news = end_to_end(confirmation);
+    let confirmed = end_to_end(confirmation);
     let about_body = ["content-length", "content-encoding", "content-type", "content-range"];
-    let is_news = |name: &str| !about_body.iter().any(|one| name.eq_ignore_ascii_case(one));
-    for (name, _) in news.iter().filter(|(name, _)| is_news(name)) {
+    let is_updated = |name: &str| !about_body.iter().any(|one| name.eq_ignore_ascii_case(one));
+    for (name, _) in confirmed.iter().filter(|(name, _)| is_updated(name)) {
         updated.remove(name);
     }
-    for (name, value) in news.iter().filter(|(name, _)| is_news(name)) {
+    for (name, value) in confirmed.iter().filter(|(name, _)| is_updated(name)) {
         updated.add(name, value);
     }
     // The age of what was stored is not that of what was confirmed.

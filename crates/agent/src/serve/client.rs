@@ -138,7 +138,7 @@ impl Client {
             .stdin(Stdio::from(OwnedFd::from(end.try_clone()?)))
             .stdout(Stdio::from(OwnedFd::from(end)))
             .stderr(Stdio::null())
-            // As sshd tells the programs that it starts.
+            // As sshd does for the programs that it starts.
             .env("SSH_CONNECTION", format!("{peer} {} {reached} {}", self.peer.port(), self.reached.port()))
             .spawn()
     }
@@ -309,7 +309,7 @@ fn wait<const N: usize>(asked: &mut [(RawFd, libc::c_short); N], patience: Durat
     Ok(())
 }
 
-/// Compares in a time that does not tell how much is the same.
+/// Compares in a time that does not depend on how much is equal.
 fn same(one: &str, other: &str) -> bool {
     let differ = one.bytes().zip(other.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other));
     one.len() == other.len() && differ == 0

@@ -98,7 +98,7 @@ impl Agent {
     }
 
     /// Sends a command that must succeed.
-    pub fn tell(&mut self, command: Value) -> Value {
+    pub fn command(&mut self, command: Value) -> Value {
         let answer = self.ask(command);
         assert_eq!(answer["event"], "ok", "{answer}");
         answer
@@ -257,14 +257,14 @@ impl Lab {
         for agent in [&a, &b] {
             let deadline = Instant::now() + Duration::from_secs(50);
             let state = || agent.within(&["ip", "-o", "link", "show", "eth0"]);
-            // Some devices never tell.
+            // Some devices never report it.
             while !["state UP", "state UNKNOWN"].iter().any(|good| state().contains(good)) {
                 assert!(Instant::now() < deadline, "the link does not come up");
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        a.tell(json!({"do": "configure", "node": "a", "dir": dir}));
-        b.tell(json!({"do": "configure", "node": "b", "dir": dir}));
+        a.command(json!({"do": "configure", "node": "a", "dir": dir}));
+        b.command(json!({"do": "configure", "node": "b", "dir": dir}));
         Lab { a, b, dir }
     }
 
@@ -277,16 +277,16 @@ impl Lab {
             base
         };
         let server = merge(json!({"do": "flow", "role": "server", "address": B, "flow": flow}));
-        let ports = self.b.tell(server)["ports"].clone();
+        let ports = self.b.command(server)["ports"].clone();
         let client = json!({"do": "flow", "role": "client", "address": B, "ports": ports, "flow": flow});
-        self.a.tell(merge(client));
+        self.a.command(merge(client));
     }
 
-    /// Starts both nodes with one zero of time, which it tells.
+    /// Starts both nodes with one zero of time, which it returns.
     pub fn start(&mut self, duration: u64) -> u64 {
         let at = monotonic() + 50 * MS;
         for agent in [&mut self.a, &mut self.b] {
-            agent.tell(json!({"do": "start", "at": at, "duration": duration}));
+            agent.command(json!({"do": "start", "at": at, "duration": duration}));
         }
         at
     }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use tcplab_emu::config::{End, LinkSetup, Mac, Sample, What};
-use tcplab_emu::{Emulator, News, RunStats, Setup, Start};
+use tcplab_emu::{Emulator, Report, RunStats, Setup, Start};
 use tcplab_link::Direction;
 use tcplab_link::config::{Chance, Medium, Overhead, Queue};
 use tcplab_units::{Probability, Span};
@@ -151,7 +151,7 @@ pub struct Lab {
     pub a: Node,
     pub b: Node,
     pub dir: PathBuf,
-    news: Receiver<News>,
+    reports: Receiver<Report>,
 }
 
 /// The end of a link at the node that has process `pid`.
@@ -218,7 +218,7 @@ impl Lab {
             setup.links[0].medium = Some(medium.name.clone());
             setup.media = vec![medium];
         }
-        let (sender, news) = channel();
+        let (sender, reports) = channel();
         let notify = move |event| drop(sender.send(event));
         let emulator = Emulator::new(setup, notify).expect("the machine allows it");
         for (node, address, peer, mac) in [(&a, A, B, 2), (&b, B, A, 1)] {
@@ -234,17 +234,17 @@ impl Lab {
             rehearsal: false,
         });
         std::thread::sleep(Duration::from_millis(60));
-        Lab { emulator: Some(emulator), a, b, dir, news }
+        Lab { emulator: Some(emulator), a, b, dir, reports }
     }
 
     /// Ends the run; what it came to.
     pub fn stop(&self) -> RunStats {
         self.emulator.as_ref().expect("not ended yet").stop();
         loop {
-            match self.news.recv_timeout(Duration::from_secs(60)).expect("facts come") {
-                News::Done(facts) => return *facts,
-                News::Progress(_) => {}
-                News::Failed { message, .. } => panic!("{message}"),
+            match self.reports.recv_timeout(Duration::from_secs(60)).expect("facts come") {
+                Report::Done(facts) => return *facts,
+                Report::Progress(_) => {}
+                Report::Failed { message, .. } => panic!("{message}"),
             }
         }
     }

@@ -68,18 +68,18 @@ pub(crate) struct Asked {
 /// Frames that are sent in a direction, in this order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Single frames, which tell the delay.
+    /// Single frames, which measure the delay.
     Singles,
-    /// A burst, which tells rate and queue limit.
+    /// A burst, which measures rate and queue limit.
     Burst,
-    /// Frames at less than the rate, which tell losses.
+    /// Frames at less than the rate, which measure losses.
     Paced,
 }
 
 impl Part {
     const ALL: [Part; 3] = [Part::Singles, Part::Burst, Part::Paced];
 
-    fn tells(self, what: &str) -> bool {
+    fn measures(self, what: &str) -> bool {
         match self {
             Part::Singles => what == "delay",
             Part::Burst => ["rate", "queue limit"].contains(&what),
@@ -108,17 +108,17 @@ impl Measured<'_> {
         self.findings.iter().any(Finding::is_doubtful)
     }
 
-    /// A property that the part tells is off. Single frames are part of every repetition: they tell how busy the machine is.
+    /// A property that the part measures is off. Single frames are part of every repetition: they show how busy the machine is.
     fn wants_again(&self, part: Part) -> bool {
         let mut off = self.findings.iter().filter(|finding| finding.verdict == Verdict::Off);
-        off.any(|finding| part == Part::Singles || part.tells(finding.what))
+        off.any(|finding| part == Part::Singles || part.measures(finding.what))
     }
 
     fn note(&mut self, part: Part, outcome: Option<&Outcome>, size: usize) {
         if part == Part::Singles {
             self.noise = outcome.map_or(0.0, |outcome| self.asked.noise(outcome));
         }
-        for finding in self.asked.judge(part, outcome, size, self.noise) {
+        for finding in self.asked.findings(part, outcome, size, self.noise) {
             match self.findings.iter_mut().find(|known| known.what == finding.what) {
                 Some(known) => *known = known.repeated(finding),
                 None => self.findings.push(finding),
@@ -207,7 +207,7 @@ impl Asked {
     }
 
     /// Findings by the outcome of a part; none: there was no time for it.
-    fn judge(&self, part: Part, outcome: Option<&Outcome>, size: usize, noise: f64) -> Vec<Finding> {
+    fn findings(&self, part: Part, outcome: Option<&Outcome>, size: usize, noise: f64) -> Vec<Finding> {
         match part {
             Part::Singles if !self.plan.up => {
                 vec![Finding::unknown("delay", "the link is down at the start")]
@@ -284,7 +284,7 @@ impl Asked {
         })
     }
 
-    /// Frames that its queue holds; none where a burst does not tell.
+    /// Frames that its queue holds; none where a burst does not show it.
     fn holds(&self, size: usize) -> Option<f64> {
         let known = !self.netem && self.plan.policer.is_none() && self.plan.loss.is_none();
         self.room(size).filter(|_| known)
@@ -355,7 +355,7 @@ impl Asked {
     fn queue(&self, burst: Option<&Outcome>, size: usize, noise: f64) -> Option<Finding> {
         self.plan.rate?;
         let Some((_, _)) = self.filling() else {
-            return Some(Finding::unknown("queue limit", "a burst does not tell it, or takes too long"));
+            return Some(Finding::unknown("queue limit", "a burst does not show it, or takes too long"));
         };
         let (asked, frame_time) = (self.holds(size)?, self.frame_time(size)?);
         let Some(burst) = burst else { return Some(Finding::unknown("queue limit", NO_TIME)) };

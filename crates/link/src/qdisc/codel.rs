@@ -163,7 +163,7 @@ impl Control {
         now: Time,
         sink: &mut impl Sink<P>,
     ) {
-        let ok_to_drop = self.judge(queue, others, law, now);
+        let ok_to_drop = self.should_drop(queue, others, law, now);
         if self.dropping || ok_to_drop {
             self.signal(ok_to_drop, queue, others, law, now, sink);
         }
@@ -236,7 +236,7 @@ impl Control {
         }
     }
 
-    /// Marks the head of `queue`, or drops it and judges the next.
+    /// Marks the head of `queue`, or drops it and looks at the next.
     fn mark_or_drop<P: Packet>(
         &mut self,
         queue: &mut Fifo<P>,
@@ -254,12 +254,12 @@ impl Control {
         if let Some(dropped) = queue.pop() {
             sink.dropped(&dropped.packet, Cause::Early);
         }
-        self.judge(queue, others, law, now)
+        self.should_drop(queue, others, law, now)
     }
 
     /// Whether packets have waited too long for a whole interval (`dodequeue`, but the packet stays).
     #[inline]
-    fn judge<P: Packet>(&mut self, queue: &Fifo<P>, others: u64, law: &mut Law, now: Time) -> bool {
+    fn should_drop<P: Packet>(&mut self, queue: &Fifo<P>, others: u64, law: &mut Law, now: Time) -> bool {
         let Some(head) = queue.head() else {
             self.first_above = None;
             return false;

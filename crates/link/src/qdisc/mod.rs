@@ -48,12 +48,12 @@ use crate::packet::Packet;
 ///
 /// The packet in transmission is not in the queue: `dequeue` hands it over.
 pub trait Qdisc<P: Packet> {
-    /// Takes `packet` in or refuses it, and tells `sink` which: `enqueued` or `rejected`, once.
+    /// Takes `packet` in or refuses it, and notifies `sink` which: `enqueued` or `rejected`, once.
     ///
     /// It may drop other packets to make room.
     fn enqueue(&mut self, packet: Queued<P>, now: Time, sink: &mut impl Sink<P>);
 
-    /// Takes the packet out that is sent at `now`. It may drop and mark packets first, and tells `sink`.
+    /// Takes the packet out that is sent at `now`. It may drop and mark packets first, and notifies `sink`.
     ///
     /// Where it returns none, `next_ready(now)` is later than `now` from then on.
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>>;

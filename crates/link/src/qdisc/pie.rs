@@ -169,7 +169,7 @@ impl<P: Packet> Pie<P> {
     }
 }
 
-/// An Ethernet frame with 1500 bytes of IP, as Linux takes the size by which to judge others.
+/// An Ethernet frame with 1500 bytes of IP, as Linux takes as the unit of packet sizes.
 const ETHERNET: u32 = 1514;
 /// MEAN_PKTSIZE and MIN_PKTSIZE of RFC 8034, appendix A.
 const MEAN_PACKET: u32 = 1024;

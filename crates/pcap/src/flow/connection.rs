@@ -332,12 +332,12 @@ impl Connection {
 
     pub fn into_summary(mut self, last: i64) -> TcpSummary {
         for index in 0..2 {
-            let heard = self.halves[1 - index].has_acknowledged;
+            let has_acknowledged = self.halves[1 - index].has_acknowledged;
             let half = &mut self.halves[index];
             if let Some(since) = half.zero_window_since.take() {
                 half.summary.add_zero_window(since, last);
             }
-            half.summary.acked_bytes = heard.then(|| half.acked_payload());
+            half.summary.acked_bytes = has_acknowledged.then(|| half.acked_payload());
         }
         let handshake = &self.handshake;
         let (server, client) = (handshake.server(), handshake.client());

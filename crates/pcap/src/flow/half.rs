@@ -137,7 +137,7 @@ impl Half {
         self.next_remembered = (self.next_remembered + 1) % REMEMBERED;
     }
 
-    /// How many retransmissions the DSACK block tells to have been needless: of a range retransmitted more than
+    /// How many retransmissions the DSACK block shows to have been needless: of a range retransmitted more than
     /// once, one for each block.
     pub fn forget(&mut self, left: u64, right: u64) -> u64 {
         let mut named: [(u64, u64); REMEMBERED] = [(0, 0); REMEMBERED];
@@ -240,7 +240,7 @@ impl Half {
                 self.summary.rtt_timestamps.record(rtt);
                 verdict.rtt_timestamps = Some(rtt);
             }
-            // Karn's rule (RFC 6298 section 3); and what was only held up behind a gap tells no RTT either.
+            // Karn's rule (RFC 6298 section 3); and what was only held up behind a gap gives no RTT either.
             if !covered.ambiguous && !reported_gap {
                 let rtt = time.saturating_sub(covered.newest.first).max(0);
                 self.summary.rtt.record(rtt);

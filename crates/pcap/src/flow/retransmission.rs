@@ -1,6 +1,6 @@
 //! Retransmitted, overtaken, or copied by the network? And if retransmitted, why?
 //!
-//! The rules are those of Jaiswal et al., brought up to date by what SACK, timestamps and tail loss probes tell.
+//! The rules are those of Jaiswal et al., brought up to date by what SACK, timestamps and tail loss probes show.
 //! Source: Jaiswal et al., "Measurement and Classification of Out-of-Sequence Packets in a Tier-1 IP Backbone" (IMC
 //! 2002).
 
@@ -87,7 +87,7 @@ pub(super) fn cause(
         .map_or(RTO_INITIAL, |rtt| rtt.saturating_add(half.round_trip.four_variations().max(RTO_MIN)));
     let quiet = time.saturating_sub(half.last_sent.max(peer_last_seen)).saturating_sub(distance.sender);
     // The timer runs from the last acknowledgment of new data or the last sending of the first segment (RFC 6298
-    // section 5). Of a segment that was lost before it could be seen, only the quiet tells.
+    // section 5). Of a segment that was lost before it could be seen, only the silence shows it.
     let timer_began = before.map(|before| before.last.max(half.summary.last_acked.unwrap_or(before.last)));
     let waited =
         timer_began.map_or(quiet, |began| time.saturating_sub(began).saturating_sub(distance.sender));

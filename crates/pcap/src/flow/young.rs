@@ -115,7 +115,7 @@ impl Young {
         self.first.iter().chain(&self.more)
     }
 
-    /// Keeps a packet; false if there are too many, or if it takes the analysis to tell what it means.
+    /// Keeps a packet; false if there are too many, or if only the analysis can decide its meaning.
     #[inline]
     pub fn takes(&mut self, swapped: bool, segment: &Segment, time: i64) -> bool {
         if self.more.len() + 1 >= MAX_PACKETS || !self.is_simple(swapped, segment) {

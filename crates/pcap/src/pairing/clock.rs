@@ -1,7 +1,7 @@
 //! How one clock runs against another, from the delays that both together show.
 //!
 //! The skew is the slope of the line under the delays of one direction that lies closest to them. No packet is faster
-//! than the path, so that line is the path's delay as two clocks tell it. Moon et al. find the line by linear
+//! than the path, so that line is the path's delay as two clocks measure it. Moon et al. find the line by linear
 //! programming. Of all lines below the points, the one that minimises the sum of distances is the edge of their lower
 //! convex hull at their mean time. Both directions are used, for they see the skew with opposite signs. Source: S.
 //! Moon, P. Skelly and D. Towsley, "Estimation and Removal of Clock Skew from Network Delay Measurements" (INFOCOM
@@ -46,7 +46,7 @@ pub(super) struct Differences {
     pub from_second: Vec<(i64, i64)>,
 }
 
-/// Too few packets, or too short a time, tell no skew.
+/// Too few packets, or too short a time, give no skew.
 const MIN_PACKETS: usize = 10;
 const MIN_TIME: i64 = 1_000_000_000;
 

@@ -19,7 +19,7 @@ impl FourTuple {
         FourTuple { source, destination, source_port, destination_port }
     }
 
-    /// The ends of the TCP or UDP packet in a frame; none where [`Ends::in_ip`] tells none. A packet that
+    /// The ends of the TCP or UDP packet in a frame; none where [`Ends::in_ip`] finds none. A packet that
     /// has ends may still turn out to be malformed.
     #[inline]
     pub(crate) fn from_fixed_headers(link: LinkType, bytes: &[u8]) -> Option<FourTuple> {

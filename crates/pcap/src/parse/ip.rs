@@ -104,7 +104,7 @@ fn ipv6(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
     }
 }
 
-/// The length of an IP packet whose header does not tell, by that of the frame: a super-packet's.
+/// The length of an IP packet whose header does not give it, by that of the frame: a super-packet's.
 #[cold]
 fn by_frame(segment: &Segment, at: usize) -> Result<u32, Unparsed> {
     if segment.frame_len > LONGEST_PACKET {

@@ -25,7 +25,7 @@ pub(super) struct Classic {
 }
 
 impl Classic {
-    /// The format that the file header tells, and the header's length.
+    /// The format that the file header gives, and the header's length.
     pub(super) fn begin(magic: [u8; 4], bytes: &[u8]) -> Result<(Classic, usize), Begin> {
         let known = [false, true].into_iter().find_map(|big| {
             let order = ByteOrder { big };

@@ -188,7 +188,7 @@ impl Reader {
         self.input.whole().map(Bytes)
     }
 
-    /// The next packet; none at the end, about which [`Reader::ending`] tells.
+    /// The next packet; none at the end, which [`Reader::ending`] explains.
     #[inline]
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         let (found, time) = self.next_found()?;

@@ -57,7 +57,7 @@ impl Requests {
         Some(Object { number, size: *self.sizes.get(size as usize)? })
     }
 
-    /// A number that tells these objects from those of another flow or run.
+    /// A number that distinguishes these objects from those of another flow or run.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -80,7 +80,7 @@ fn a_path_that_clears_the_flags_turns_ecn_off() {
         });
     assert_eq!([ace(&reply), ace(&ack)], [0; 2]);
     assert_eq!(client.ecn_feedback(), EcnFeedback::None);
-    // The server had agreed; the ACK tells it better.
+    // The server had agreed; the ACK corrects it.
     server.write(1000, Time::ZERO);
     assert_eq!(server.poll_transmit(Time::ZERO).expect("data").ecn, 0);
 }
@@ -328,8 +328,8 @@ fn changed_counters_come_before_a_third_sack_block() {
     }
     assert_eq!((last.sack_count, last.accecn.fields, last.accecn.ceb), (2, 2, 500));
     client.handle_segment(&Segment { seq: data.seq + 7 * 500, ecn: 0, ..data }, Time::ZERO);
-    let news = leaving(&mut client);
-    assert_eq!((news[0].sack_count, news[0].accecn.fields), (3, 0), "no counter has changed");
+    let sent = leaving(&mut client);
+    assert_eq!((sent[0].sack_count, sent[0].accecn.fields), (3, 0), "no counter has changed");
 }
 
 #[test]

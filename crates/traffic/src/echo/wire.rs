@@ -102,7 +102,7 @@ impl Greeting {
         bytes
     }
 
-    /// How many bytes the greeting that begins with `bytes` has, as far as they tell; a few kilobytes at most. What
+    /// How many bytes the greeting that begins with `bytes` has, as far as they show; a few kilobytes at most. What
     /// cannot become a greeting is refused with its first wrong byte.
     pub fn length(bytes: &[u8]) -> Result<usize, GreetingError> {
         let magic = bytes.len().min(MAGIC.len());
@@ -205,7 +205,7 @@ impl Answer {
         bytes
     }
 
-    /// How many bytes the answer that begins with `bytes` has, as far as they tell; none: it is not one.
+    /// How many bytes the answer that begins with `bytes` has, as far as they show; none: it is not one.
     pub fn length(bytes: &[u8]) -> Option<usize> {
         let magic = bytes.len().min(MAGIC.len());
         if bytes[..magic] != MAGIC[..magic] {

@@ -90,7 +90,7 @@ impl Batch {
             header.msg_control = self.controls[i].0.as_mut_ptr().cast();
             header.msg_controllen = CONTROL as _;
         }
-        // MSG_TRUNC makes the kernel tell the datagram's whole length though only its header is read.
+        // MSG_TRUNC makes the kernel return the datagram's whole length though only its header is read.
         let flags = libc::MSG_WAITFORONE | libc::MSG_TRUNC;
         // SAFETY: all messages are set up above over memory that outlives the call.
         let got = unsafe {

@@ -85,7 +85,7 @@ def from_tables(echoes: pl.DataFrame, batches: pl.DataFrame) -> list[Series]:
 
 
 def from_events(events: Iterable[dict[str, Any]]) -> list[Series]:
-    """The series that an agent's `series` events tell."""
+    """The series that an agent's `series` events carry."""
     return [
         Series(
             int(event["client"]),

@@ -48,7 +48,7 @@ def finite(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def deterministic(values: ArrayLike) -> bool:
-    """Whether two or more values are all the same, up to rounding: copies tell nothing of the spread."""
+    """Whether two or more values are all the same, up to rounding: copies say nothing about the spread."""
     x = finite(values)
     # The variance of values below 1e-154 underflows to zero.
     return len(x) > 1 and bool(np.ptp(x) <= _ROUNDING * np.abs(x).max() or x.var() == 0)

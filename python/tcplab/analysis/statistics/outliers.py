@@ -13,7 +13,7 @@ _MIN = 4
 def outliers(values: ArrayLike) -> list[int]:
     """Positions of outliers by the modified z-score, 0.6745 · |x - median| / MAD (Iglewicz and Hoaglin 1993).
 
-    None among fewer than four values, or where half of them are alike: nothing then tells what is usual.
+    None among fewer than four values, or where half of them are alike: nothing then shows what is usual.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     if len(x) < _MIN or not np.isfinite(x).all():

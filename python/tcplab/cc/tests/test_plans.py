@@ -22,7 +22,7 @@ def test_a_file_runs_as_a_shipped_control_does(control: Write, tmp_path: Path) -
     run = tcplab.run(scenario(str(file), "reno", {"name": str(file), "beta": 0.8}), out=tmp_path / "out")
     received = dict(run.flows.select("flow", "bytes_received").iter_rows())
     assert received["f0"] == received["f1"], "the starting file is Reno"
-    assert received["f2"] != received["f0"], "and its parameter tells"
+    assert received["f2"] != received["f0"], "and its parameter changes it"
     phases = run.sockets.filter(flow="f0")["phase"].drop_nulls().unique().to_list()
     assert "SLOW_START" in phases
     assert set(run.flows.filter(flow="f0")["cc"]) == {"mine.c"}

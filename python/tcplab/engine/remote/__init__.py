@@ -171,7 +171,7 @@ class _Execution:
             monitor = RunMonitor(self._plan, agents, self._progress, note, roles=self._roles())
             status, message = monitor.follow(start, agents.alive)
             if status is Status.DONE:
-                # The path is idle now: short exchanges tell the clocks at the end best.
+                # The path is idle now: short exchanges compare the clocks at the end best.
                 with suppress(TestbedError):
                     agents.compare_clocks()
             self._findings.ended(agents, start, self._plan["duration"])

@@ -12,7 +12,7 @@ from tcplab.engine.remote.connections import SILENCE, Connection
 from tcplab.testbed.agents import SAME_VERSION, Agents, Json
 from tcplab.testbed.errors import TestbedError
 
-# How often each clock is asked while a run goes on, seconds. It also tells an agent that we are there.
+# How often each clock is asked while a run goes on, seconds. It also shows an agent that we are there.
 _ASK = 0.5
 # Exchanges before a run, close together: the clocks must be known when its start is set.
 _EXCHANGES = 12

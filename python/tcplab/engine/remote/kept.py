@@ -35,7 +35,7 @@ def process_at(place: Place) -> int:
 def keeping(places: Iterable[Place]) -> Iterator[None]:
     """Keep the agent at each of these that stands here more than once.
 
-    One that cannot be reached is for the run to tell.
+    One that cannot be reached is for the run to report.
     """
     counted = Counter(_key(place) for place in places if place.scheme == "ssh")
     several = {_key(place): place for place in places if counted[_key(place)] > 1}

@@ -83,7 +83,7 @@ def change(lab: Held, link: str, settings: Mapping[str, str], direction: str) ->
     facts = lab.link(link)
     for way in directions(direction):
         made = {"do": "change", "link": link, "direction": way, "change": changed(facts[way], settings)}
-        lab.ask({"do": "tell", "child": EMULATOR, "command": made})
+        lab.ask({"do": "relay", "child": EMULATOR, "command": made})
 
 
 def watch_command(lab: Held) -> list[str]:

@@ -36,7 +36,7 @@ class Agent:
         event: Json = json.loads(self.process.stdout.readline())
         return event
 
-    def tell(self, **command: Any) -> Json:
+    def command(self, **command: Any) -> Json:
         """Raises RuntimeError when it is refused."""
         assert self.process.stdin is not None
         print(json.dumps({"id": 1, **command}), file=self.process.stdin, flush=True)
@@ -72,7 +72,7 @@ def transfer(controls: dict[str, Json]) -> None:
     """Send over loopback with each control at once, and sample the sending sockets."""
     server, client = Agent("node"), Agent("node")
     for node, agent in (("server", server), ("client", client)):
-        agent.tell(do="configure", node=node, dir=str(Path.cwd()))
+        agent.command(do="configure", node=node, dir=str(Path.cwd()))
     for name, control in controls.items():
         flow = {
             "name": name,
@@ -85,16 +85,16 @@ def transfer(controls: dict[str, Json]) -> None:
         }
         flow |= {"cc": {"name": control["registered"]}, "bytes": BYTES, "sender": {}, "receiver": {}}
         end = {"do": "flow", "address": "127.0.0.1", "max_pacing_rate": RATE, "flow": flow}
-        ports = server.tell(**end, role="server", ports=[])["ports"]
-        client.tell(**end, role="client", ports=ports)
-    client.tell(do="probe", sockets=MILLISECOND, controls=list(controls.values()))
+        ports = server.command(**end, role="server", ports=[])["ports"]
+        client.command(**end, role="client", ports=ports)
+    client.command(do="probe", sockets=MILLISECOND, controls=list(controls.values()))
     at = time.monotonic_ns() + 50 * MILLISECOND
     for agent in (server, client):
-        agent.tell(do="start", at=at, duration=ALLOWED)
+        agent.command(do="start", at=at, duration=ALLOWED)
     for _ in controls:
         server.wait_for("finished")
     for agent in (client, server):
-        agent.tell(do="stop")
+        agent.command(do="stop")
         agent.wait_for("done")
         agent.process.kill()
 
@@ -102,7 +102,7 @@ def transfer(controls: dict[str, Json]) -> None:
 def main() -> None:
     """Print what was seen."""
     loader = Agent("controls")
-    loaded = {name: loader.tell(do="load", name=name) for name in loader.hello["controls"]}
+    loaded = {name: loader.command(do="load", name=name) for name in loader.hello["controls"]}
     during = ours()
     transfer({name: loaded[name] for name in ("bbr2", "cubic")})
     watching = len(guardians())
@@ -112,7 +112,7 @@ def main() -> None:
         time.sleep(0.01)
     after = ours()
     other = Agent("controls")
-    other.tell(do="load", name="reno")
+    other.command(do="load", name="reno")
     for process in (*guardians(), other.process.pid):
         os.kill(process, signal.SIGKILL)
     other.process.wait()

@@ -99,10 +99,10 @@ def run(command: list[str], folder: Path, modules: list[str], *, seconds: float)
             console, _ = machine.communicate()
             console += f"\nended after {seconds:g} s".encode()
     said, code = folder / "said", folder / "code"
-    heard = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
+    output = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
     if not code.exists():
-        return -1, f"{console.decode(errors='replace')}\n{heard}"
-    return int(code.read_text(encoding="ascii")), heard
+        return -1, f"{console.decode(errors='replace')}\n{output}"
+    return int(code.read_text(encoding="ascii")), output
 
 
 def _words(folder: Path, socket: Path) -> list[str]:

@@ -95,10 +95,10 @@ def run(
         console, _ = booted.communicate()
         console += f"\nended after {seconds:g} s"
     said, code = folder / "said", folder / "code"
-    heard = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
+    output = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
     if not code.exists():
-        return -1, f"{console}\n{heard}"
-    return int(code.read_text(encoding="ascii")), heard
+        return -1, f"{console}\n{output}"
+    return int(code.read_text(encoding="ascii")), output
 
 
 def answers(guest: Path, cases: list[Any], folder: Path, modules: list[str], *, seconds: float = 900) -> Any:

@@ -35,7 +35,7 @@ def test_those_surely_worse_leave_early_and_cost_little() -> None:
     assert {taken[f"bad{i}"] for i in range(10)} == {2}
     assert taken["good"] == 8
     left = next(one for one in placed if one.label == "bad0")
-    assert (left.left_in, "surely worse than good" in left.why) == (1, True)
+    assert (left.left_in, "significantly worse than good" in left.why) == (1, True)
 
 
 def test_the_worse_half_of_many_that_are_alike_leaves_each_round() -> None:
@@ -117,7 +117,7 @@ def test_deterministic_candidates_are_distinguished_exactly() -> None:
     placed = race(list(goals), lambda left, n: {name: Measured(goals[name][:n], True) for name in left}, (4,))
     assert {one.label for one in placed if one.left_in is None} == {"good", "same"}
     why = {one.label: one.why for one in placed}
-    assert why["less"] == "surely worse than good (deterministic)"
+    assert why["less"] == "significantly worse than good (deterministic)"
     assert "p " in why["varied"]
 
 

@@ -55,7 +55,7 @@ pub(super) struct Cobalt {
 
 impl Cobalt {
     /// The fate of a packet that has waited for `sojourn` and would leave at `now`; `draw` is random.
-    pub(super) fn judge(
+    pub(super) fn verdict(
         &mut self,
         (sojourn, is_ect): (Span, bool),
         law: &Law,
@@ -217,8 +217,8 @@ mod tests {
 
     /// The times in ms at which packets that wait for `sojourn` are signalled, one leaving each ms.
     fn signals(cobalt: &mut Cobalt, sojourn: Span, is_ect: bool, times: std::ops::Range<u64>) -> Vec<u64> {
-        let judge = |at: &u64| cobalt.judge((sojourn, is_ect), &LAW, u32::MAX, ms(*at)) != Verdict::Pass;
-        times.filter(judge).collect()
+        let is_signalled = |at: &u64| cobalt.verdict((sojourn, is_ect), &LAW, u32::MAX, ms(*at)) != Verdict::Pass;
+        times.filter(is_signalled).collect()
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(cobalt.blue.probability, 16 * STEP_UP);
         let drops = (0..u32::MAX - 1)
             .step_by(1 << 24)
-            .filter(|draw| cobalt.clone().judge((Span::ZERO, true), &LAW, *draw, ms(100)) == Verdict::Drop);
+            .filter(|draw| cobalt.clone().verdict((Span::ZERO, true), &LAW, *draw, ms(100)) == Verdict::Drop);
         // Marks do not stop it.
         assert_eq!(drops.count(), 16);
         cobalt.resume(&LAW, ms(100 + 5 * 256));

@@ -302,7 +302,7 @@ impl<P: Packet> Tin<P> {
             let flow = &mut self.flows[number];
             let mut packet = flow.queue.pop()?;
             let waited = (now.since(packet.since), packet.packet.is_ect());
-            let verdict = flow.cobalt.judge(waited, &self.law, draw(packet.number), now);
+            let verdict = flow.cobalt.verdict(waited, &self.law, draw(packet.number), now);
             let is_last = flow.queue.is_empty();
             self.forget(&packet);
             match verdict {

@@ -24,7 +24,7 @@ const PROCESSING: Span = Span::from_ms(50);
 
 type SessionId = usize;
 
-/// The way to a network as a neighbour tells it.
+/// The route to a network as a neighbour advertises it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     /// The systems that it leads through, the nearest first.

@@ -27,7 +27,7 @@ const MIN_LS_INTERVAL: Span = Span::from_secs(5);
 const REFRESH_WALK: Span = Span::from_secs(10);
 /// An LSA that was not acknowledged is retransmitted after this (`RxmtInterval`, FRR's default).
 const RETRANSMIT: Span = Span::from_secs(5);
-/// From the arrival of a packet until the router has flooded its news and given zebra the routes. FRR 8.4 on an idle machine:
+/// From the arrival of a packet until the router has flooded its newer link states and given zebra the routes. FRR 8.4 on an idle machine:
 /// 0.7 ms to the next flooding, 1.6 ms to zebra.
 const PROCESSING: Span = Span::from_ms(1);
 /// The bandwidth of cost 1, bit/s (FRR's `auto-cost reference-bandwidth`).
@@ -226,20 +226,20 @@ impl Ospf {
         core.agenda.plan(time, Happening::Ospf(self.family, event));
     }
 
-    /// Link states are compared with what is known; the news are kept, passed on and calculated with.
+    /// Link states are compared with what is known; newer ones are kept, flooded and calculated with.
     fn receive(&mut self, core: &mut Core, port: PortId, states: &[Arc<LinkState>]) {
         let router = core.wiring.ports[port].router;
         let Some(process) = &mut self.processes[router] else { return };
-        let mut news = Vec::new();
+        let mut newer = Vec::new();
         for state in states {
             let known = process.database.get(&state.key).map_or(0, |known| known.sequence);
             if state.sequence > known && state.key.router != router {
                 process.database.insert(state.key, Arc::clone(state));
-                news.push(Arc::clone(state));
+                newer.push(Arc::clone(state));
             }
         }
-        if !news.is_empty() {
-            self.flood(core, router, Some(port), &news);
+        if !newer.is_empty() {
+            self.flood(core, router, Some(port), &newer);
             self.plan_calculation(core, router);
         }
     }

@@ -35,7 +35,7 @@ impl State {
 /// The messages between neighbours.
 #[derive(Clone, Debug)]
 pub(in super::super) enum Message {
-    /// The sender is there, with these settings; whether it has heard of the receiver.
+    /// The sender is there, with these settings; whether its hello lists the receiver.
     Hello {
         sees: bool,
         area: u32,
@@ -287,9 +287,9 @@ impl Ospf {
     fn described_by(&mut self, core: &mut Core, port: PortId, state: State, number: u8, have: &[(Key, u32)]) {
         let process = self.processes[core.wiring.ports[port].router].as_ref();
         let Some(database) = process.map(|process| &process.database) else { return };
-        let is_news =
+        let is_newer =
             |(key, sequence): &&(Key, u32)| database.get(key).map_or(0, |known| known.sequence) < *sequence;
-        let lacking: Vec<Key> = have.iter().filter(is_news).map(|(key, _)| *key).collect();
+        let lacking: Vec<Key> = have.iter().filter(is_newer).map(|(key, _)| *key).collect();
         match number {
             // The slave's, at the master.
             1 if state == State::ExStart => {

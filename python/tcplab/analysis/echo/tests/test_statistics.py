@@ -75,7 +75,7 @@ def test_tables_and_events_give_the_same_series() -> None:
     batch = {"flow": "e", "client": 0, "size": 8, "iteration": 3, "time": 30, "count": 7, "rtt_mean": 200.0}
     batches = conform("echo_batches", pl.DataFrame([{**batch, "rtt_max": 200}]))
     (summarized,) = from_tables(echoes, batches)
-    (heard,) = from_events(
+    (received,) = from_events(
         [
             {"event": "progress"},
             {
@@ -89,7 +89,7 @@ def test_tables_and_events_give_the_same_series() -> None:
             },
         ]
     )
-    for one in (summarized, heard):
+    for one in (summarized, received):
         assert (one.client, one.size, one.count) == (0, 8, 10)
         assert one.rtts.tolist() == [100, 101, 102]
         assert one.batches.tolist() == [[200, 7]]
