@@ -43,4 +43,4 @@ mod writer;
 pub use config::{LiveChange, Setup, Start};
 pub use emulator::{Emulator, SetupError};
 pub use lateness::Verdict;
-pub use report::{DirectionStats, LinkStats, Report, Progress, RunStats, StreamLosses};
+pub use report::{DirectionStats, LinkStats, Progress, Report, RunStats, StreamLosses};

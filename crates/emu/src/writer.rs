@@ -13,7 +13,7 @@ use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{Dictionary, Table};
 
 use crate::recording::Rows;
-use crate::report::{Report, Progress, RunStats};
+use crate::report::{Progress, Report, RunStats};
 
 /// Prefix of the emulator's table files. No node's name begins with it.
 const NAME: &str = "_emu";

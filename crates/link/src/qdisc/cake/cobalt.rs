@@ -217,7 +217,8 @@ mod tests {
 
     /// The times in ms at which packets that wait for `sojourn` are signalled, one leaving each ms.
     fn signals(cobalt: &mut Cobalt, sojourn: Span, is_ect: bool, times: std::ops::Range<u64>) -> Vec<u64> {
-        let is_signalled = |at: &u64| cobalt.verdict((sojourn, is_ect), &LAW, u32::MAX, ms(*at)) != Verdict::Pass;
+        let is_signalled =
+            |at: &u64| cobalt.verdict((sojourn, is_ect), &LAW, u32::MAX, ms(*at)) != Verdict::Pass;
         times.filter(is_signalled).collect()
     }
 
