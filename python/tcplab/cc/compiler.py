@@ -34,7 +34,7 @@ _STRICT = (
     "-Wno-error=attributes",
     "-Wno-error=deprecated-declarations",
 )
-# The C library is linked to find names that are in no library: a control has no use for it, and the kernel none.
+# The C library is linked to find names that are in no library: neither a control nor the kernel uses it.
 _PLAIN = (*_STRICT, "-nostdlib", *(("-Wl,-z,defs", "-lc", "-lgcc") if sys.platform == "linux" else ()))
 # A crash shall show what it is: gcc would put SIGILL in place of a division by zero that it sees.
 _CRASHING = ("-fno-isolate-erroneous-paths-dereference",)

@@ -250,7 +250,7 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
     return Chart(
         kind="curve",
         name=name,
-        title=f"{metric_title(plot.metric)}{_whose(plot)} over {_in_sentence(over)}",
+        title=f"{metric_title(plot.metric)}{_whose(plot)} over {_in_sentence(over)}{of_all(plot.where)}",
         x_label=f"{over} ({scaled.unit})" if scaled and scaled.unit else over,
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,
@@ -310,7 +310,7 @@ def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str)
     )
     return replace(
         chart,
-        title=f"{chart.title}, and the limits by theory",
+        title=f"{chart.title}, with the limits by theory",
         traces=(*chart.traces, *lines),
         y_log=True,
         notes=(
@@ -355,7 +355,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
     over, by = (_axis_title(study, axis) for axis in (plot.over, plot.by))
     return Heatmap(
         name=name,
-        title=f"{metric_title(plot.metric)}{_whose(plot)} by {_in_sentence(over)} and {_in_sentence(by)}",
+        title=f"{metric_title(plot.metric)}{_whose(plot)} by {_in_sentence(over)} and {_in_sentence(by)}{of_all(plot.where)}",
         x_label=over,
         y_label=by,
         z_label=_axis_label(plot.metric, scale.unit),

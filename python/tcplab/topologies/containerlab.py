@@ -12,7 +12,7 @@ from typing import Any
 
 from tcplab.plan.yaml_text import load_mapping
 from tcplab.topologies import impairments
-from tcplab.topologies.imported import Imported, UnreadableError, name_of
+from tcplab.topologies.imported import Imported, UnreadableError, name_of, unreadable
 
 _BRIDGES = ("bridge", "ovs-bridge")
 # Where FRR in a container has its configuration.
@@ -28,7 +28,7 @@ def read(text: str) -> Imported:
     try:
         data = load_mapping(text)
     except ValueError as problem:
-        raise UnreadableError(f"is not YAML: {' '.join(str(problem).split())}") from None
+        raise UnreadableError(f"not YAML: {' '.join(str(problem).split())}") from None
     try:
         topology = data["topology"]
         made = Imported(name_of(str(data["name"])))
@@ -48,9 +48,7 @@ def read(text: str) -> Imported:
             made.links.append(_link(link, ends, [impaired.pop(end, {}) for end in ends]))
         made.left_out += [f"{name_of(name)}: settings of {interface}" for name, interface in impaired]
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise UnreadableError(
-            f"is not a topology of containerlab: {type(problem).__name__}: {problem}"
-        ) from None
+        raise unreadable("containerlab topology", problem) from None
     return made
 
 

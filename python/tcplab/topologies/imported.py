@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from json import JSONDecodeError
 from typing import Any
 
 from tcplab.plan.kinds import node_kind
@@ -11,6 +12,18 @@ from tcplab.plan.kinds import node_kind
 
 class UnreadableError(ValueError):
     """The file is not what its ending says; the message is part of a sentence."""
+
+
+def unreadable(kind: str, problem: Exception) -> UnreadableError:
+    """That a file is not of a kind, by what went wrong when it was read."""
+    match problem:
+        case JSONDecodeError(lineno=line, colno=column):
+            reason = f"not JSON, line {line}, column {column}"
+        case KeyError(args=(key,)):
+            reason = f"`{key}` is missing"
+        case _:
+            reason = f"{problem}"
+    return UnreadableError(f"not a {kind}: {reason}")
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tcplab.topologies.imported import Imported, UnreadableError, name_of, time_of
+from tcplab.topologies.imported import Imported, name_of, time_of, unreadable
 
 # MiniEdit's name for a switch that forwards packets, not frames.
 _ROUTER = "legacyRouter"
@@ -28,7 +28,7 @@ _CHECK_BOXES = ("netflow", "sflow")
 
 
 def read(text: str, name: str) -> Imported:
-    """The scenario of a file's text; raises UnreadableError."""
+    """The scenario of a file's text; raises an UnreadableError."""
     try:
         data = json.loads(text)
         made = Imported(name_of(name))
@@ -40,7 +40,7 @@ def read(text: str, name: str) -> Imported:
         for link in data["links"]:
             made.links.append(_link(made, link))
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise UnreadableError(f"is not a file of MiniEdit: {type(problem).__name__}: {problem}") from None
+        raise unreadable("MiniEdit file", problem) from None
     if data.get("controllers"):
         made.left_out.append("controllers: switches learn by themselves")
     return made

@@ -23,12 +23,15 @@ export function fitted(nodes: Named[], width: (name: string) => number): number[
   });
 }
 
-// Below this a name is cut rather than written smaller.
+// Of a label at this size, the width that a name may have, and the part of its size below which it is cut rather than written smaller.
+export const LONGEST = 150;
 const SMALLEST = 0.75;
+// In larger drawings names of neighbours become smaller still: they are for those who zoom in.
+const MAX_SMALLEST = 1.6;
 
 /** How a name of this width is written: its size, the room it has, and whether it is wider than its node. */
 export function written(width: number, scale: number, fit: number): { size: number; room: number; beyond: boolean } {
-  const size = Math.max(Math.min(scale, fit), SMALLEST);
-  const room = width * fit;
+  const room = Math.min(width * fit, LONGEST * scale);
+  const size = Math.max(Math.min(scale, (room - 2 * GAP) / width), SMALLEST * Math.min(scale, MAX_SMALLEST));
   return { size, room, beyond: Math.min(width * size, room) > NODE_WIDTH - GAP };
 }

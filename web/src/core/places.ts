@@ -20,7 +20,7 @@ export function places(drawing: Drawing, known: Places): Places {
 
 // How much of the room the nodes themselves take: arcs and labels stand around them.
 const SHARE = 0.8;
-const MOST = 5;
+const MAX_STRETCH = 5;
 
 /** The zoom at which all nodes are seen in this room. */
 export function seenAt(found: Places, room: { width: number; height: number }): number {
@@ -39,7 +39,7 @@ export function stretched(found: Places, axis: "x" | "y", room: { width: number;
   const { width, height } = spanOf(found);
   const aspect = room.width / room.height;
   const [now, wanted] = axis === "x" ? [width, (height + NODE_HEIGHT) * aspect * SHARE - NODE_WIDTH] : [height, ((width + NODE_WIDTH) / aspect) * SHARE - NODE_HEIGHT];
-  const factor = now > 0 ? Math.min(MOST, wanted / now) : 1;
+  const factor = now > 0 ? Math.min(MAX_STRETCH, wanted / now) : 1;
   if (!(factor > 1)) return found;
   return Object.fromEntries(Object.entries(found).map(([name, at]) => [name, { ...at, [axis]: Math.round((at[axis] * factor) / 10) * 10 }]));
 }

@@ -82,6 +82,8 @@ describe("an edit", () => {
   it("takes back what it made: the last item leaves an empty list", () => {
     const text = "network:\n  nodes:\n    - {name: h1}\nflows: []\n";
     expect(read(deleteIn(text, ["network", "nodes", 0])).data).toEqual({ network: { nodes: [] }, flows: [] });
+    expect(deleteIn("flows:  # one\n  - a\nseed: 1\n", ["flows", 0])).toContain("# one");
+    expect(deleteIn("flows:\n  - a\nseed: 1\n", ["flows", 0])).toBe("flows: []\nseed: 1\n");
   });
 
   it("removes a mapping with its last key", () => {

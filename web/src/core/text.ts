@@ -68,7 +68,7 @@ export function deleteIn(text: string, path: Path): string {
   const parent = (parentPath.length ? document.getIn(parentPath, true) : document.contents) as Node;
   if ((isMap(parent) || isSeq(parent)) && parent.items.length === 1 && parentPath.length) {
     if (isMap(parent)) return deleteIn(text, parentPath);
-    return setIn(text, parentPath, []);
+    return emptied(text, parent, parentPath);
   }
   if (!isMap(parent) && !isSeq(parent)) return text;
   const index = isSeq(parent)
@@ -76,6 +76,15 @@ export function deleteIn(text: string, path: Path): string {
     : parent.items.findIndex((pair) => keyOf(pair) === String(path[path.length - 1]));
   const edited = parent.flow ? cutFlow(text, parent, index) : cutBlock(text, parent, index);
   return agreed(edited, text, (copy) => copy.deleteIn(path));
+}
+
+/** The text with an empty list in place of this one, behind its key. */
+function emptied(text: string, list: Node, path: Path): string {
+  const [from, to] = list.range!;
+  const before = text.slice(0, from).replace(/:[ \t]*\n[ \t]*$/, ": ");
+  // A list in block style ends behind the line of its last item.
+  const after = from + text.slice(from, to).trimEnd().length;
+  return agreed(`${before}[]${text.slice(after)}`, text, (copy) => copy.setIn(path, copy.createNode([], { flow: true })));
 }
 
 /** The text with a value added at the end of the list at `path`, which is made where it is missing. */

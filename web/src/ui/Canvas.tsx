@@ -20,7 +20,7 @@ import { addFlow, addLink, addNode, paste } from "../core/changes";
 import { colourOf } from "../core/curves";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, spanned } from "../core/labels";
-import { fitted } from "../core/names";
+import { fitted, LONGEST } from "../core/names";
 import type { NodeKind } from "../core/kinds";
 import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
@@ -204,7 +204,9 @@ function Inner() {
       const element = frame.current;
       if (!drawing.nodes.length || !element) return;
       const { nodes, links, flows } = scene(drawing, placed);
-      const bounds = spanned(nodes, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
+      // Names may be wider than their nodes.
+      const seen = nodes.map((node) => ({ ...node, width: Math.max(node.width, Math.min(measuredName(node.name), LONGEST)) }));
+      const bounds = spanned(seen, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
       const { clientWidth, clientHeight } = element;
       const margin = drawing.generated || !drawing.flows.length ? MARGIN_WITH_HINT : MARGIN;
       void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, margin), { duration });

@@ -63,7 +63,7 @@ def same_packets_stand_out(capture: Path) -> int:
 def same_rtts(capture: Path) -> int:
     """Assert that every RTT is also tshark's, to the nanosecond; how many there are.
 
-    tshark gives more: also for what waited behind a gap, which measures the recovery's length, not the path's.
+    tshark gives more: also for what waited behind a gap, which measures the recovery, not the path.
     """
     ours = captures.read(capture).series(1).filter(pl.col("rtt").is_not_null())
     both = ours.join(tshark(capture), on="packet", how="left")
