@@ -43,7 +43,7 @@ def commands() -> dict[str, Any]:
 
 def test_a_short_option_is_short_for_one_long_option() -> None:
     long = defaultdict(set)
-    for name, command in commands().items():
+    for command in commands().values():
         for param in command.params:
             for short in (word for word in param.opts if len(word) == 2 and word.startswith("-")):
                 long[short].add(next(word for word in param.opts if word.startswith("--")))

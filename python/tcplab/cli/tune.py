@@ -68,8 +68,8 @@ def tune(
 ) -> None:
     """Find the best configuration of a scenario for a goal.
 
-    Candidates race in the simulator. Those that fail a constraint or are significantly worse are dropped; the others
-    get more repetitions.
+    Candidates race in the simulator. Those that fail a constraint or are significantly worse are dropped;
+    the others get more repetitions.
     """
     from tcplab import runner
     from tcplab.cli.output import quiet

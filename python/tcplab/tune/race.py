@@ -1,4 +1,4 @@
-"""Racing: every candidate starts, those that are significantly worse are dropped, the rest get more repetitions."""
+"""Racing: every candidate starts, those significantly worse are dropped, the rest get more repetitions."""
 
 from __future__ import annotations
 
