@@ -110,7 +110,7 @@ impl Dimension {
         match self {
             Dimension::Time => "ms",
             Dimension::Rate => "Mbit/s",
-            Dimension::Size => "kB",
+            Dimension::Size => "B",
             Dimension::Probability => "%",
             Dimension::Packets => "packets",
             Dimension::Bdp => "BDP",
@@ -515,6 +515,7 @@ mod tests {
             (error.message, error.suggestion)
         };
         assert_eq!(wrong("100", Dimension::Rate), ("`100` has no unit".into(), "100 Mbit/s".into()));
+        assert_eq!(wrong("1400", Dimension::Size), ("`1400` has no unit".into(), "1400 B".into()));
         assert_eq!(wrong("-3", Dimension::Time), ("`-3` has no unit".into(), "3 ms".into()));
         assert_eq!(wrong("10 MB/s", Dimension::Rate).1, "80 Mbit/s");
         assert_eq!(wrong("25 msec", Dimension::Time).1, "25 ms");
