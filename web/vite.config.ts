@@ -1,5 +1,5 @@
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defineConfig } from "vitest/config";
 
 // Built into the Python package, which serves it. Addresses are relative, so that it works below any path.
 export default defineConfig({
@@ -11,5 +11,7 @@ export default defineConfig({
     target: "es2021",
     chunkSizeWarningLimit: 1600,
   },
+  // A test reads the colours.
+  test: { css: true },
   server: { proxy: { "/api": { target: "http://127.0.0.1:8020", ws: true } } },
 });

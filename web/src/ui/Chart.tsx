@@ -99,7 +99,8 @@ export function Chart(given: ChartProps) {
 
   return (
     <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length} data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}>
-      <figcaption>
+      {/* Names of many links scroll. */}
+      <figcaption tabIndex={props.named ? 0 : undefined}>
         {props.title} <span className="hush">{across ? wide.unit : scale.unit}</span>
         {namedHere(props).map(([line, tint]) => (
           <span key={line.label} className={`of-link flow-${tint % 10}`}>

@@ -97,7 +97,7 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
             <th scope="col" className="number">
               Runs
             </th>
-            <th scope="col" />
+            <td />
           </tr>
         </thead>
         <tbody>

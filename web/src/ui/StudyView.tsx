@@ -100,7 +100,7 @@ export function StudyView() {
           </div>
           <Heat found={found} metric={metric} across={across} down={down} open={open} />
           {metrics.length > 1 && (
-            <TradeOff found={found} metrics={metrics} across={metric} open={open} />
+            <TradeOff found={found} metrics={metrics} metric={metric} open={open} />
           )}
           {found.expectations.length > 0 && !going && (
             <ul className="expectations" aria-label="Expectations">

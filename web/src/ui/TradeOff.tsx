@@ -8,8 +8,8 @@ import { inSentence, mean, titleOf, unitOf } from "../core/study";
 interface Props {
   found: StudyResults;
   metrics: string[];
-  /** The metric across, that of the table above. */
-  across: string;
+  /** The metric upwards, that of the table above. */
+  metric: string;
   open: (cell: StudyCell) => void;
 }
 
@@ -19,28 +19,28 @@ const shapeOf = (index: number) => SHAPES[Math.floor(index / 10) % SHAPES.length
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [620, 320, 64, 40, 14];
 
-export function TradeOff({ found, metrics, across, open }: Props) {
+export function TradeOff({ found, metrics, metric, open }: Props) {
   const [chosen, setChosen] = useState<string>();
-  const down = chosen ?? metrics.find((name) => name.startsWith("rtt") && name !== across) ?? metrics.find((name) => name !== across);
-  if (!down) return null;
+  const across = chosen ?? metrics.find((name) => name.startsWith("rtt") && name !== metric) ?? metrics.find((name) => name !== metric);
+  if (!across) return null;
   const points = found.cells.flatMap((cell) => {
-    const [x, y] = [mean(found, cell, across), mean(found, cell, down)];
+    const [x, y] = [mean(found, cell, across), mean(found, cell, metric)];
     return x === undefined || y === undefined ? [] : [{ cell, x, y }];
   });
   if (!points.length) return null;
   // Round in the unit that is written.
-  const axisFor = (metric: string, values: number[]) => {
-    const { divide, unit } = scaleOf(unitOf(found, metric), Math.max(0, ...values));
+  const axisFor = (name: string, values: number[]) => {
+    const { divide, unit } = scaleOf(unitOf(found, name), Math.max(0, ...values));
     const ticks = ticksAround(Math.min(...values) / divide, Math.max(...values) / divide);
     const [first, last] = [ticks[0]!, ticks[ticks.length - 1]!];
     return {
       ticks,
       share: (value: number) => (value / divide - first) / (last - first),
-      title: unit ? `${titleOf(found, metric)} (${unit})` : titleOf(found, metric),
+      title: unit ? `${titleOf(found, name)} (${unit})` : titleOf(found, name),
     };
   };
   const axisX = axisFor(across, points.map(({ x }) => x));
-  const axisY = axisFor(down, points.map(({ y }) => y));
+  const axisY = axisFor(metric, points.map(({ y }) => y));
   const atX = (share: number) => LEFT + share * (WIDTH - LEFT - PAD);
   const atY = (share: number) => HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - PAD);
   const tickX = (index: number) => atX(index / (axisX.ticks.length - 1));
@@ -48,15 +48,15 @@ export function TradeOff({ found, metrics, across, open }: Props) {
   // One colour for each value of the first axis.
   const [axis] = Object.keys(found.axes);
   const values = (axis && found.axes[axis]) || [];
-  const [titleX, titleY] = [titleOf(found, across), titleOf(found, down)];
+  const [titleX, titleY] = [titleOf(found, across), titleOf(found, metric)];
   return (
     <figure className="trade-off">
       <figcaption>
         <label>
-          {titleX} against
-          <select value={down} onChange={(event) => setChosen(event.target.value)}>
+          {titleY} against
+          <select value={across} onChange={(event) => setChosen(event.target.value)}>
             {metrics
-              .filter((name) => name !== across)
+              .filter((name) => name !== metric)
               .map((name) => (
                 <option key={name} value={name} title={found.metrics[name]?.about}>
                   {titleOf(found, name)}
@@ -70,7 +70,7 @@ export function TradeOff({ found, metrics, across, open }: Props) {
           </span>
         ))}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`${titleX} against ${inSentence(titleY)}`}>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`${titleY} against ${inSentence(titleX)}`}>
         {axisX.ticks.map((tick, index) => (
           <g key={`x ${tick}`}>
             <line className="grid" x1={tickX(index)} x2={tickX(index)} y1={PAD} y2={HEIGHT - BOTTOM} />
@@ -94,7 +94,7 @@ export function TradeOff({ found, metrics, across, open }: Props) {
           {axisY.title}
         </text>
         {points.map(({ cell, x, y }) => {
-          const label = `${Object.values(cell.labels).join(", ")}: ${titleX} ${shown(x, unitOf(found, across))}, ${inSentence(titleY)} ${shown(y, unitOf(found, down))}`;
+          const label = `${Object.values(cell.labels).join(", ")}: ${titleY} ${shown(y, unitOf(found, metric))}, ${inSentence(titleX)} ${shown(x, unitOf(found, across))}`;
           const index = Math.max(0, axis ? values.indexOf(cell.labels[axis] ?? "") : 0);
           const shape = shapeOf(index);
           const turn = shape === "diamond" ? " rotate(45)" : "";
