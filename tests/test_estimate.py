@@ -25,6 +25,7 @@ _RUN = """
 import json, re, sys
 import tcplab
 done = tcplab.run(sys.argv[1], out=sys.argv[2], repeat=1)
+done.summary()
 # Not ru_maxrss: it begins with the peak of the process that forked this one.
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
 print(json.dumps({"packets": done.manifest.facts["packets"], "memory": peak}))

@@ -40,10 +40,19 @@ class Simulation:
         libraries: Mapping[str, str] | None = None,
     ) -> None: ...
     def advance(self, wall_ms: int) -> Progress:
-        """Simulate for `wall_ms` milliseconds of real time, or until the run ends."""
+        """Simulate for `wall_ms` milliseconds of real time, until a table is full, or until the run ends."""
+
+    def take_full(self) -> dict[str, bytes]:
+        """Give the rows of full tables by name, as Arrow IPC files, and forget them.
+
+        Rows of flows are in the order in which their streams ended.
+        """
 
     def finish(self) -> dict[str, bytes]:
-        """Give the tables by name, as Arrow IPC files, and close the captures; works before the end too."""
+        """Give the tables by name, as Arrow IPC files, without rows that were taken; close the captures.
+
+        Works before the end too.
+        """
 
     def facts(self) -> dict[str, Any]:
         """Tell what has been done so far: events, packets, and simulated time in ns.

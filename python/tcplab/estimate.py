@@ -33,7 +33,7 @@ class Estimate:
     disk: int
     """Bytes of its run directory."""
     memory: int
-    """Bytes of the process that makes it."""
+    """Bytes of the process that makes and summarizes it."""
 
     @property
     def total_rows(self) -> int:

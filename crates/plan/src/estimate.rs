@@ -34,7 +34,7 @@ pub struct Estimate {
     pub rows: IndexMap<&'static str, u64>,
     /// Bytes of its run directory.
     pub disk: u64,
-    /// Bytes of the process that makes it.
+    /// Bytes of the process that makes and summarizes it.
     pub memory: u64,
 }
 

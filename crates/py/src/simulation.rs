@@ -63,13 +63,13 @@ impl Simulation {
         Ok(Simulation { simulation: Some(simulation), failure })
     }
 
-    /// Simulates for `wall_ms` milliseconds of real time, or until the run ends.
+    /// Simulates for `wall_ms` milliseconds of real time, until a table is full, or until the run ends.
     fn advance(&mut self, py: Python<'_>, wall_ms: u64) -> PyResult<Progress> {
         let simulation = self.simulation.as_mut().ok_or_else(finished)?;
         let progress = py.detach(|| {
             let begin = Instant::now();
             let budget = Duration::from_millis(wall_ms);
-            while !simulation.advance(EVENTS_A_LOOK) && begin.elapsed() < budget {}
+            while !simulation.advance(EVENTS_A_LOOK) && !simulation.is_full() && begin.elapsed() < budget {}
             simulation.progress()
         });
         self.check_capture()?;
@@ -85,7 +85,17 @@ impl Simulation {
         })
     }
 
-    /// The tables by name, as Arrow IPC files. Closes the captures. The run need not have ended.
+    /// The rows of full tables by name, as Arrow IPC files; the simulation forgets them.
+    fn take_full<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let simulation = self.simulation.as_mut().ok_or_else(finished)?;
+        if simulation.is_full() {
+            tables::with_rows(py, &simulation.take_full())
+        } else {
+            Ok(PyDict::new(py))
+        }
+    }
+
+    /// The tables by name, as Arrow IPC files, without rows that were taken. Closes the captures. The run need not have ended.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let simulation = self.simulation.take().ok_or_else(finished)?;
         let tables = py.detach(|| simulation.finish());

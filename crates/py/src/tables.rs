@@ -31,6 +31,16 @@ pub(crate) fn tables() -> Vec<Described> {
 
 /// All tables by name.
 pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound<'py, PyDict>> {
+    tables_of(py, tables, 0)
+}
+
+/// The tables that have rows, by name.
+pub(crate) fn with_rows<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound<'py, PyDict>> {
+    tables_of(py, tables, 1)
+}
+
+/// The tables of at least so many rows.
+fn tables_of<'py>(py: Python<'py>, tables: &Tables, minimum: usize) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let Tables {
         dictionary,
@@ -51,23 +61,33 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
         events,
         routes,
     } = tables;
-    add(&dict, flows, dictionary)?;
-    add(&dict, intervals, dictionary)?;
-    add(&dict, losses, dictionary)?;
-    add(&dict, sockets, dictionary)?;
-    add(&dict, gauges, dictionary)?;
-    add(&dict, legs, dictionary)?;
-    add(&dict, queues, dictionary)?;
-    add(&dict, queue_classes, dictionary)?;
-    add(&dict, queue_gauges, dictionary)?;
-    add(&dict, packets, dictionary)?;
-    add(&dict, echoes, dictionary)?;
-    add(&dict, echo_batches, dictionary)?;
-    add(&dict, fetches, dictionary)?;
-    add(&dict, pings, dictionary)?;
-    add(&dict, events, dictionary)?;
-    add(&dict, routes, dictionary)?;
+    add_from(&dict, flows, dictionary, minimum)?;
+    add_from(&dict, intervals, dictionary, minimum)?;
+    add_from(&dict, losses, dictionary, minimum)?;
+    add_from(&dict, sockets, dictionary, minimum)?;
+    add_from(&dict, gauges, dictionary, minimum)?;
+    add_from(&dict, legs, dictionary, minimum)?;
+    add_from(&dict, queues, dictionary, minimum)?;
+    add_from(&dict, queue_classes, dictionary, minimum)?;
+    add_from(&dict, queue_gauges, dictionary, minimum)?;
+    add_from(&dict, packets, dictionary, minimum)?;
+    add_from(&dict, echoes, dictionary, minimum)?;
+    add_from(&dict, echo_batches, dictionary, minimum)?;
+    add_from(&dict, fetches, dictionary, minimum)?;
+    add_from(&dict, pings, dictionary, minimum)?;
+    add_from(&dict, events, dictionary, minimum)?;
+    add_from(&dict, routes, dictionary, minimum)?;
     Ok(dict)
+}
+
+/// Adds one table under its name, if it has at least `minimum` rows.
+fn add_from<T: Table + Sync>(
+    dict: &Bound<'_, PyDict>,
+    table: &T,
+    dictionary: &Dictionary,
+    minimum: usize,
+) -> PyResult<()> {
+    if table.rows() >= minimum { add(dict, table, dictionary) } else { Ok(()) }
 }
 
 /// Adds one table under its name.

@@ -4,6 +4,7 @@ use tcplab_link::{Event, Inside, Observer, Packet as _, QueueTables};
 use tcplab_tables::{
     Dictionary, EchoBatches, Echoes, EventRow, Events, Fetches, Flows, Gauges, Intervals, Legs, LossTally,
     Losses, PacketRow, Packets, Pings, QueueClasses, QueueGauges, Queues, RouteRow, Routes, Sockets, Symbol,
+    Table as _,
 };
 use tcplab_units::{Span, Time};
 
@@ -50,6 +51,57 @@ pub struct Tables {
     pub events: Events,
     /// One row per route at the start, and per change of one.
     pub routes: Routes,
+}
+
+/// Rows with which a table is full.
+const FULL: usize = 1 << 16;
+
+/// Does `$each` to every table whose rows are final once they are there. Pings learn of their replies, and losses are counted
+/// at the end.
+macro_rules! each_final {
+    ($each:ident, $tables:expr) => {
+        $each!(
+            $tables,
+            flows,
+            intervals,
+            sockets,
+            gauges,
+            legs,
+            queues,
+            queue_classes,
+            queue_gauges,
+            packets,
+            echoes,
+            echo_batches,
+            fetches,
+            events,
+            routes
+        )
+    };
+}
+
+impl Tables {
+    /// Whether one is full.
+    pub(crate) fn any_full(&self) -> bool {
+        macro_rules! any {
+            ($tables:expr, $($name:ident),+) => { $($tables.$name.rows() >= FULL)||+ };
+        }
+        each_final!(any, self)
+    }
+
+    /// The full ones, which begin anew; the others are empty.
+    pub(crate) fn take_full(&mut self) -> Tables {
+        let mut full = Tables { dictionary: self.dictionary.clone(), ..Tables::default() };
+        macro_rules! take {
+            ($tables:expr, $($name:ident),+) => {
+                $(if $tables.$name.rows() >= FULL {
+                    full.$name = std::mem::take(&mut $tables.$name);
+                })+
+            };
+        }
+        each_final!(take, self);
+        full
+    }
 }
 
 /// The tables as they grow, and the symbols of the names that occur in them.

@@ -188,7 +188,22 @@ impl Simulation {
         splitters.filter_map(|(node, splitter)| Some((node, splitter.as_ref()?.counts())))
     }
 
-    /// The tables as they stand; the simulation need not have ended.
+    /// Whether a table has so many rows that they should be taken.
+    pub fn is_full(&self) -> bool {
+        self.sim.recorder.tables.any_full()
+    }
+
+    /// The rows of full tables, which the simulation forgets; the other tables are empty. Rows of flows are in the order in which
+    /// their streams ended, all others as in the whole table.
+    pub fn take_full(&mut self) -> Tables {
+        let full = self.sim.recorder.tables.take_full();
+        if !full.flows.stream.is_empty() {
+            self.streams.forget_rows();
+        }
+        full
+    }
+
+    /// The tables as they stand, less what was taken; the simulation need not have ended.
     pub fn finish(mut self) -> Tables {
         let end = self.sim.now();
         match (self.sample.packets, self.sim.recorder.capture.is_some()) {

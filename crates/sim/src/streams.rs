@@ -35,7 +35,7 @@ pub(crate) struct Streams {
     look_at: usize,
     /// Streams that are not finished, those that have not started included.
     unfinished: usize,
-    /// The streams that are gone, in the order of their rows.
+    /// The streams that are gone and whose rows are still there, in the order of their rows.
     gone: Vec<u32>,
     /// Payload that they delivered, by the flow's place in the plan.
     delivered: Vec<u64>,
@@ -191,7 +191,12 @@ impl Streams {
         delivered
     }
 
-    /// Fills the table of flows at the run's end: one row for each stream, in the order of their numbers.
+    /// The rows of streams that are gone were taken.
+    pub(crate) fn forget_rows(&mut self) {
+        self.gone.clear();
+    }
+
+    /// Fills the table of flows at the run's end: one row for each stream whose row was not taken, in the order of their numbers.
     pub(crate) fn finish(mut self, plan: &Plan, sim: &mut SimContext, end: Time, ended: bool) {
         let mut rows = self.gone;
         let mut row = |stream: &Stream, sim: &mut SimContext| {
@@ -209,10 +214,8 @@ impl Streams {
             self.started = 0;
         }
         if !rows.is_sorted() {
-            let mut places = vec![0; rows.len()];
-            for (place, number) in (0..).zip(rows) {
-                places[number as usize] = place;
-            }
+            let mut places: Vec<u32> = (0..rows.len() as u32).collect();
+            places.sort_unstable_by_key(|&place| rows[place as usize]);
             sim.recorder.tables.flows.reorder(&places);
         }
     }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use common::{MS, direction, flow, parse, path, tcp, with};
@@ -31,6 +32,9 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
+
+/// Held by the test that counts.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// `groups` times 16 transfers of 3 kB, one group every 2 ms.
 fn short(groups: u64) -> Value {
@@ -65,8 +69,34 @@ fn held(groups: u64) -> (usize, usize) {
 
 #[test]
 fn streams_that_have_ended_take_no_memory_but_their_rows() {
+    let _alone = ALONE.lock();
     let (few, rows_of_few) = held(128);
     let (many, rows_of_many) = held(512);
     let (more_streams, more) = (16 * (512 - 128), many.saturating_sub(few));
     assert!(more <= rows_of_many - rows_of_few, "{more} B more for {more_streams} streams more");
+}
+
+/// The most that a simulation of `groups` holds while full tables are taken from it, and the rows taken.
+fn peak(groups: u64) -> (usize, usize) {
+    let sample = json!({"sockets": null, "queues": 2_000, "flows": null, "hosts": null, "packets": false});
+    let plan = parse(&with(short(groups), json!({"sample": sample})));
+    let before = ALLOCATED.load(Relaxed);
+    let mut simulation = Simulation::new(&plan).expect("a plan that can be simulated");
+    let (mut peak, mut rows) = (0, 0);
+    while !simulation.advance(1000) {
+        peak = peak.max(ALLOCATED.load(Relaxed) - before);
+        if simulation.is_full() {
+            rows += simulation.take_full().queues.time.len();
+        }
+    }
+    (peak, rows + simulation.finish().queues.time.len())
+}
+
+#[test]
+fn rows_that_are_taken_take_no_memory() {
+    let _alone = ALONE.lock();
+    let ((few, rows_of_few), (many, rows_of_many)) = (peak(80), peak(240));
+    assert!(rows_of_few > 1 << 17 && rows_of_many > 2 * rows_of_few);
+    // The plan grows. Rows that were kept would double it.
+    assert!(many < few + few / 4, "{few} B for {rows_of_few} rows, {many} B for {rows_of_many}");
 }

@@ -53,7 +53,11 @@ class Samples:
         self.plan = run.plan
 
     def _table(self, name: str) -> pl.DataFrame:
-        return self.run.tables[name].filter(pl.col("repetition") == self.repetition)
+        whole = self.run.tables[name]
+        # A filter would copy all of it.
+        if len(self.run.run_dirs) == 1:
+            return whole
+        return whole.filter(pl.col("repetition") == self.repetition)
 
     def rows(self, table: str, flow: str) -> pl.DataFrame:
         """A flow's rows of a table, those of all its streams."""
@@ -100,7 +104,8 @@ class Samples:
 
     def streams(self, flow: str) -> pl.DataFrame:
         """The flow's rows of the flows table."""
-        return self._flows.get(flow, self._table("flows").clear())
+        rows = self._flows.get(flow)
+        return self._table("flows").clear() if rows is None else rows
 
     def span(self, flow: str) -> tuple[float, float] | None:
         """When the flow was active, ns; None when it never was."""
@@ -376,6 +381,15 @@ class Samples:
 
 
 def _parts(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+    """The rows of each value of a column: slices where they are together, as in the table of flows."""
+    lengths = frame[column].rle()
+    values = lengths.struct.field("value")
+    if values.n_unique() == len(values):
+        ends = lengths.struct.field("len").cum_sum()
+        return {
+            str(value): frame.slice(end - length, length)
+            for value, length, end in zip(values, lengths.struct.field("len"), ends, strict=True)
+        }
     parts = frame.partition_by(column, as_dict=True, maintain_order=True)
     return {str(key[0]): part for key, part in parts.items()}
 

@@ -167,12 +167,14 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
 
 
 def _copies(run: Run) -> bool:
+    if len(run.repetitions) == 1:
+        return False
     flows = run.tables["flows"]
     found = {
         fingerprint(run.plan, run.engine, flows.filter(pl.col("repetition") == repetition))
         for repetition in run.repetitions
     }
-    return len(run.repetitions) > 1 and len(found) == 1 and None not in found
+    return len(found) == 1 and None not in found
 
 
 def _flow_summary(

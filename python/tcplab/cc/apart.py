@@ -118,9 +118,16 @@ class Apart:
         """Progress so far."""
         return self._ask({"do": "facts"})
 
+    def take_full(self) -> dict[str, bytes]:
+        """The rows of full tables by name, as Arrow IPC files; the simulation forgets them."""
+        return self._tables("take_full")
+
     def finish(self) -> dict[str, bytes]:
-        """The tables by name, as Arrow IPC files. The run need not have ended."""
-        answer = self._ask({"do": "finish"})
+        """The tables by name, as Arrow IPC files, without rows taken before. The run need not have ended."""
+        return self._tables("finish")
+
+    def _tables(self, command: str) -> dict[str, bytes]:
+        answer = self._ask({"do": command})
         if "errno" in answer:
             raise OSError(*answer["errno"])
         return {name: self._take(size) for name, size in answer["tables"].items()}

@@ -81,6 +81,11 @@ class _Server:
     def _facts(self, _: dict[str, bytes]) -> dict[str, Any]:
         return dict(self._simulation.facts())
 
+    def _take_full(self, tables: dict[str, bytes]) -> dict[str, Any]:
+        self._limit(None)
+        tables |= self._simulation.take_full()
+        return {"tables": {name: len(table) for name, table in tables.items()}}
+
     def _finish(self, tables: dict[str, bytes]) -> dict[str, Any]:
         self._limit(None)
         tables |= self._simulation.finish()

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +52,7 @@ class SimEngine:
         A control of the user's own that crashes or does not return makes it FAILED.
         """
         from tcplab import _core
+        from tcplab.results.parts import TableParts
 
         began = time.monotonic()
         state = Progress(0, plan["duration"])
@@ -60,11 +60,16 @@ class SimEngine:
         facts: dict[str, Any] = {"engine_version": _core.version()}
         warnings: list[str] = []
         try:
-            with _simulation(plan, run_dir, lambda: progress(state)) as simulation:
+            with (
+                TableParts(run_dir, plan) as parts,
+                _simulation(plan, run_dir, lambda: progress(state)) as simulation,
+            ):
                 try:
                     done = False
                     while not done:
                         now = simulation.advance(_STEP)
+                        for name, data in simulation.take_full().items():
+                            parts.add(name, data)
                         done, state = now.done, Progress(now.time, now.duration, now.goodput)
                         progress(state)
                 except KeyboardInterrupt:
@@ -76,7 +81,7 @@ class SimEngine:
                     counted = dict(zip(("accepted", "refused", "passed"), counts, strict=True))
                     facts.setdefault("nodes", {})[node] = {"accelerator": counted}
                     warnings += accelerators.full(node, counted, "its `connections` or its `memory`")
-                _write(run_dir, simulation.finish())
+                parts.finish(simulation.finish())
         except ControlCrashError as problem:
             # The recorded tables were in the process that is gone.
             message = f"{message}; {problem}" if message else str(problem)
@@ -97,17 +102,6 @@ def _simulation(plan: Plan, run_dir: Path, waiting: Callable[[], None]) -> Itera
     with Apart(files, waiting) as apart:
         apart.open(json.dumps(plan), str(run_dir), files)
         yield apart
-
-
-def _write(run_dir: Path, tables: dict[str, bytes]) -> None:
-    """Write the tables, which are Arrow files."""
-    # Not before the simulation, which needs none of it.
-    import polars as pl
-
-    from tcplab.results.tables import write_table
-
-    for name, data in tables.items():
-        write_table(run_dir, name, pl.read_ipc(BytesIO(data)))
 
 
 def _flows(plan: Plan) -> Iterator[Problem]:
@@ -142,8 +136,7 @@ def _built(plan: Plan) -> Iterator[Problem]:
         return {**flow, "cc": {"name": "reno", "params": {}}} if cc and cc.get("file") else flow
 
     try:
-        # One stream of each flow is as good as a hundred thousand, and takes no gigabytes.
-        flows = [{**built_in(flow), "streams": min(flow["streams"], 1)} for flow in plan["flows"]]
+        flows = [built_in(flow) for flow in plan["flows"]]
         _core.Simulation(json.dumps({**plan, "flows": flows, "capture": None}))
     except PlanError as refused:
         yield Problem(refused.where, refused.message, refused.hint)

@@ -58,12 +58,16 @@ def write_table(run_dir: Path, name: str, frame: pl.DataFrame) -> Path:
     Raises SchemaError when the frame does not follow the schema, ResultsError when it cannot be written.
     """
     path = run_dir / f"{name}.parquet"
-    whole = conform(name, frame)
+    write_frame(path, conform(name, frame))
+    return path
+
+
+def write_frame(path: Path, frame: pl.DataFrame) -> None:
+    """Write a frame as Parquet, whole or not at all; raises ResultsError when it cannot be written."""
     # In memory first: polars would report a full disk as an error of the format.
     buffer = BytesIO()
-    whole.write_parquet(buffer, compression="zstd")
+    frame.write_parquet(buffer, compression="zstd")
     write_bytes(path, buffer.getvalue())
-    return path
 
 
 def read_table(run_dir: Path, name: str) -> pl.DataFrame:

@@ -7,7 +7,8 @@ use super::Estimate;
 use super::load::Load;
 use crate::{CaptureWhat, Plan};
 
-/// Of a table's row: bytes on disk (Parquet, compressed), and while it is held and written.
+/// Of a table's row: bytes on disk (Parquet, compressed), and while the run is summarized, which takes whole tables. The
+/// simulation itself keeps few rows.
 const ROW: [(&str, u64, u64); 8] = [
     ("sockets", 14, 700),
     ("queues", 6, 250),
@@ -26,8 +27,8 @@ const MEMORY: u64 = 100 << 20;
 /// A stream's rows, and its sockets and histograms in the simulator.
 const STREAM_DISK: u64 = 300;
 const STREAM_MEMORY: u64 = 60_000;
-/// The rows of one that has ended.
-const ENDED_MEMORY: u64 = 1_100;
+/// The rows of one that has ended, as above.
+const ENDED_MEMORY: u64 = 550;
 /// pcapng: a block around the bytes kept, and the headers that are kept.
 const CAPTURED: f64 = 40.0 + 66.0;
 /// A packet is enqueued, departs and is delivered.
