@@ -1,8 +1,10 @@
-//! The thread that serves all connections.
+//! The thread that serves all connections, or as many as it has open files for.
 
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
@@ -13,11 +15,12 @@ use tcplab_plan::{Accelerator as Settings, Load, WhenFull};
 
 use crate::AcceleratorError;
 use crate::connection::{Connection, Turn};
-use crate::divert::{self, Choice};
+use crate::divert::{self, Choice, Diversion};
 use crate::sample::{Counts, Sample};
 use crate::service::{self, Entrance, Incoming, Service};
 use crate::socket;
 use crate::splice::Pipes;
+use crate::threads::{self, Share, Threads};
 
 const LISTENER: Token = Token(usize::MAX - 1);
 /// Events of one wait.
@@ -28,9 +31,9 @@ const OTHER_FILES: u64 = 64;
 /// A split-TCP accelerator in the network namespace it was made in.
 #[derive(Debug)]
 pub struct Accelerator {
-    settings: Settings,
-    /// Connections that there are open files for.
-    room: u64,
+    /// This thread's, from 0.
+    number: usize,
+    common: Arc<Common>,
     /// They end before the diversion does, so that the kernel forwards nothing of theirs.
     connections: Slab<Connection>,
     entrance: Entrance,
@@ -39,9 +42,17 @@ pub struct Accelerator {
     /// Connections that have more to do than one turn allows.
     ready: VecDeque<usize>,
     pipes: Pipes,
-    counts: Counts,
-    /// Payload held, bytes, at the last review.
-    held: u64,
+}
+
+/// What its threads share.
+#[derive(Debug)]
+struct Common {
+    settings: Settings,
+    user_timeout: Duration,
+    threads: Threads,
+    accepted: AtomicU64,
+    broken: AtomicU64,
+    refused: AtomicU64,
 }
 
 impl Accelerator {
@@ -52,10 +63,34 @@ impl Accelerator {
         let choice = Choice::Within { hosts, ports: settings.ports.clone() };
         let legs = [&settings.towards_client, &settings.towards_server];
         let user_timeout = Duration::from_nanos(settings.user_timeout.as_ns());
-        let mut entrance = Entrance::open(divert::ACCELERATOR, legs, choice, user_timeout)?;
-        for (port, to) in &settings.forward {
+        let entrance = Entrance::open(divert::ACCELERATOR, legs, choice, user_timeout)?;
+        let (files, _) =
+            getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
+        let threads =
+            Threads::for_connections(settings.connections.into(), files.saturating_sub(OTHER_FILES) / 2);
+        let [accepted, broken, refused] = Default::default();
+        let common = Common { settings, user_timeout, threads, accepted, broken, refused };
+        Accelerator::at(entrance, 0, Arc::new(common))
+    }
+
+    /// Another thread's.
+    fn beside(
+        diversion: Arc<Mutex<Diversion>>,
+        number: usize,
+        common: Arc<Common>,
+    ) -> Result<Accelerator, AcceleratorError> {
+        let leg = &common.settings.towards_client;
+        Accelerator::at(Entrance::beside(diversion, leg, common.user_timeout)?, number, common)
+    }
+
+    fn at(
+        mut entrance: Entrance,
+        number: usize,
+        common: Arc<Common>,
+    ) -> Result<Accelerator, AcceleratorError> {
+        for (port, to) in &common.settings.forward {
             let to = to.parse().map_err(|_| AcceleratorError::Destination(to.clone()))?;
-            entrance.forward(*port, to, &settings.towards_client)?;
+            entrance.forward(*port, to, &common.settings.towards_client)?;
         }
         let poll = Poll::new().map_err(AcceleratorError::Events)?;
         for listener in entrance.listeners() {
@@ -63,21 +98,16 @@ impl Accelerator {
                 .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
                 .map_err(AcceleratorError::Events)?;
         }
-        let (files, _) =
-            getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
-        let room = files.saturating_sub(OTHER_FILES) / 2;
         Ok(Accelerator {
-            settings,
-            room,
+            number,
             connections: Slab::new(),
             entrance,
             poll,
             events: Events::with_capacity(EVENTS),
             ready: VecDeque::new(),
             // Of the tenth that connections leave, half.
-            pipes: Pipes::at_most((room / 20) as usize),
-            counts: Counts::default(),
-            held: 0,
+            pipes: Pipes::at_most((common.threads.room() / 20) as usize),
+            common,
         })
     }
 
@@ -100,7 +130,7 @@ impl Accelerator {
             Ok(Turn::Ready) => self.ready.push_back(number),
             Ok(Turn::Over) => self.remove(number).close(),
             Err(_) => {
-                self.counts.broken += 1;
+                self.common.broken.fetch_add(1, Ordering::Relaxed);
                 drop(self.remove(number));
             }
         }
@@ -108,6 +138,7 @@ impl Accelerator {
 
     fn remove(&mut self, number: usize) -> Connection {
         let connection = self.connections.remove(number);
+        self.say_open();
         for socket in connection.sockets() {
             let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
         }
@@ -116,10 +147,11 @@ impl Accelerator {
 
     /// None if it came to nothing: the client is reset.
     fn split(&mut self, Incoming { socket: client, from, to, diverted }: Incoming) -> Option<()> {
-        let name = (diverted && self.settings.transparent).then_some(from);
+        let settings = &self.common.settings;
+        let name = (diverted && settings.transparent).then_some(from);
         let user_timeout = self.entrance.user_timeout();
-        let server = socket::connect(name, to, &self.settings.towards_server, user_timeout).ok()?;
-        let number = self.counts.accepted;
+        let server = socket::connect(name, to, &settings.towards_server, user_timeout).ok()?;
+        let number = self.common.accepted.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
         let key = entry.key();
         let connection = entry.insert(Connection::new(number, (client.into(), from), (server.into(), to)));
@@ -133,22 +165,65 @@ impl Accelerator {
             drop(self.remove(key));
             return None;
         }
-        self.counts.accepted += 1;
+        self.say_open();
         Some(())
     }
 
+    fn share(&self) -> &Share {
+        self.common.threads.share(self.number)
+    }
+
+    fn say_open(&self) {
+        self.share().open.store(self.connections.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Lets another thread have the new connections when this one has no files for them, or an earlier one has again.
+    fn direct(&self) {
+        let begin = |number| {
+            let (opening, working) = (self.common.clone(), self.common.clone());
+            let diversion = self.entrance.diversion().clone();
+            let open = move || Accelerator::beside(diversion, number, opening).map_err(io::Error::other);
+            threads::begin("accelerator", open, move |other: Accelerator| {
+                if let Err(error) = other.serve_beside(&working.threads) {
+                    working.threads.fail(error);
+                }
+            })
+        };
+        self.common.threads.direct(begin, |number| self.entrance.choose(number));
+    }
+
+    fn serve_beside(self, threads: &Threads) -> Result<Counts, AcceleratorError> {
+        let number = self.number;
+        service::run(
+            self,
+            service::REVIEW,
+            || threads.ended(),
+            |_, samples| {
+                threads.share(number).put(samples.collect());
+            },
+        )
+    }
+
     fn fullness(&self) -> Load {
-        let open = self.connections.len() as u64;
-        // A tenth is for those that come while the diversion is being closed.
-        self.settings.load(open, self.held).max(Load::of(open, self.room - self.room / 10))
+        let (open, held) = self.common.threads.sums();
+        self.common.settings.load(open, held).max(self.common.threads.load())
+    }
+}
+
+impl Drop for Accelerator {
+    /// The connections of the others end before the diversion does, too.
+    fn drop(&mut self) {
+        if self.number == 0 {
+            self.common.threads.end();
+        }
     }
 }
 
 impl Service for Accelerator {
     type Counts = Counts;
 
-    fn entrance(&mut self) -> &mut Entrance {
-        &mut self.entrance
+    fn entrance(&self) -> &Entrance {
+        &self.entrance
     }
 
     fn serve(&mut self, wait: Duration) -> Result<(), AcceleratorError> {
@@ -158,6 +233,9 @@ impl Service for Accelerator {
                 return Err(AcceleratorError::Events(error));
             }
             _ => {}
+        }
+        if self.number == 0 {
+            self.common.threads.result()?;
         }
         let mut arrived = false;
         for event in &self.events {
@@ -180,42 +258,53 @@ impl Service for Accelerator {
 
     fn accept(&mut self) {
         while let Some(incoming) = self.entrance.accept() {
-            let no_file = self.connections.len() as u64 >= self.room;
+            let no_file = self.connections.len() as u64 >= self.common.threads.room();
             // Dropped, it resets the client.
-            if no_file || self.settings.when_full == WhenFull::Reset && self.fullness() == Load::Full {
-                self.counts.refused += 1;
+            if no_file || self.common.settings.when_full == WhenFull::Reset && self.fullness() == Load::Full {
+                self.common.refused.fetch_add(1, Ordering::Relaxed);
             } else if self.split(incoming).is_none() {
-                self.counts.broken += 1;
+                self.common.broken.fetch_add(1, Ordering::Relaxed);
             }
+            self.direct();
         }
     }
 
     fn review(&mut self, now: Instant) {
         let mut gone = Vec::new();
-        self.held = 0;
+        let mut held = 0;
         for (number, connection) in &mut self.connections {
             let Some(sample) = connection.sample() else { continue };
-            self.held += sample.exposed_up() + sample.exposed_down();
+            held += sample.exposed_up() + sample.exposed_down();
             if connection.silence(&sample, now) > self.entrance.user_timeout() {
                 gone.push(number);
             }
         }
         for number in gone {
-            self.counts.broken += 1;
+            self.common.broken.fetch_add(1, Ordering::Relaxed);
             drop(self.remove(number));
         }
+        self.share().held.store(held, Ordering::Relaxed);
+        self.direct();
     }
 
     fn load(&self) -> Load {
         // Where those beyond a limit are reset, none passes.
-        if self.settings.when_full == WhenFull::Reset { Load::Low } else { self.fullness() }
+        if self.common.settings.when_full == WhenFull::Reset { Load::Low } else { self.fullness() }
     }
 
     fn counts(&self) -> Counts {
-        Counts { open: self.connections.len() as u64, passed: self.entrance.passed, ..self.counts }
+        let [accepted, broken, refused] = [&self.common.accepted, &self.common.broken, &self.common.refused];
+        Counts {
+            open: self.common.threads.sums().0,
+            accepted: accepted.load(Ordering::Relaxed),
+            broken: broken.load(Ordering::Relaxed),
+            refused: refused.load(Ordering::Relaxed),
+            passed: self.entrance.passed(),
+        }
     }
 
     fn samples(&self) -> impl Iterator<Item = Sample> {
-        self.connections.iter().filter_map(|(_, connection)| connection.sample())
+        let others = if self.number == 0 { self.common.threads.samples() } else { Vec::new() };
+        self.connections.iter().filter_map(|(_, connection)| connection.sample()).chain(others)
     }
 }

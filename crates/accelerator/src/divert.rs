@@ -85,12 +85,14 @@ pub(crate) struct Diversion {
     port: u16,
     choice: Choice,
     open: bool,
+    /// How often it was closed.
+    closed: u64,
 }
 
 impl Diversion {
     /// Divert the connections of a choice to the transparent socket that listens at `port`.
     pub(crate) fn new(names: Names, port: u16, choice: Choice) -> Result<Diversion, AcceleratorError> {
-        let diversion = Diversion { names, port, choice, open: true };
+        let diversion = Diversion { names, port, choice, open: true, closed: 0 };
         let Names { mark, routes, .. } = diversion.names;
         for family in ["-4", "-6"] {
             // Made anew where a process that was killed has left its own.
@@ -102,9 +104,14 @@ impl Diversion {
         Ok(diversion)
     }
 
-    /// Whether new connections are diverted.
-    pub(crate) fn is_open(&self) -> bool {
-        self.open
+    /// Where the listening socket is.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// How often new connections began to pass.
+    pub(crate) fn closed(&self) -> u64 {
+        self.closed
     }
 
     /// Divert new connections, or let them pass. Those that are split stay split.
@@ -121,6 +128,7 @@ impl Diversion {
         }
         nft(&change)?;
         self.open = open;
+        self.closed += u64::from(!open);
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 //! The common part of an accelerator and a cache: an entrance for connections, and a loop that serves and reviews them.
 
+use std::io;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
@@ -9,21 +11,22 @@ use tcplab_plan::{Leg, Load};
 use crate::AcceleratorError;
 use crate::divert::{Choice, Diversion, Names};
 use crate::sample::Sample;
-use crate::socket::{self, plain};
+use crate::socket::{self, Place, plain};
 
 /// How often limits are looked at, at least.
-const REVIEW: Duration = Duration::from_millis(100);
+pub(crate) const REVIEW: Duration = Duration::from_millis(100);
 
 /// Where connections come in: a listening socket, and what diverts to it those that pass the node.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     // In this order: the kernel forwards what has no listener.
     listener: Socket,
-    diversion: Diversion,
+    /// Shared by those that listen at one port.
+    diversion: Arc<Mutex<Diversion>>,
     forwards: Vec<Forward>,
     user_timeout: Duration,
-    /// Times at which new connections began to pass.
-    pub(crate) passed: u64,
+    /// Beside another one.
+    beside: bool,
 }
 
 /// A port of the node itself, and where its connections go on to.
@@ -51,16 +54,41 @@ impl Entrance {
         choice: Choice,
         user_timeout: Duration,
     ) -> Result<Entrance, AcceleratorError> {
-        let (listener, port) = socket::listen(towards_client)?;
+        let (listener, port) = socket::listen(towards_client, Place::New(0))?;
         // The plan's settings of the other leg are tried before the first connection needs them.
-        drop(socket::listen(towards_server)?);
-        let diversion = Diversion::new(names, port, choice)?;
-        Ok(Entrance { listener, diversion, forwards: Vec::new(), user_timeout, passed: 0 })
+        drop(socket::listen(towards_server, Place::New(0))?);
+        let diversion = Arc::new(Mutex::new(Diversion::new(names, port, choice)?));
+        Ok(Entrance { listener, diversion, forwards: Vec::new(), user_timeout, beside: false })
+    }
+
+    /// Listen where an entrance with this diversion does. [`Entrance::choose`] says which of them gets new connections.
+    pub(crate) fn beside(
+        diversion: Arc<Mutex<Diversion>>,
+        towards_client: &Leg,
+        user_timeout: Duration,
+    ) -> Result<Entrance, AcceleratorError> {
+        let (listener, _) = socket::listen(towards_client, Place::Shared(lock(&diversion).port()))?;
+        Ok(Entrance { listener, diversion, forwards: Vec::new(), user_timeout, beside: true })
+    }
+
+    pub(crate) fn diversion(&self) -> &Arc<Mutex<Diversion>> {
+        &self.diversion
+    }
+
+    /// Times at which new connections began to pass.
+    pub(crate) fn passed(&self) -> u64 {
+        lock(&self.diversion).closed()
+    }
+
+    /// Gives new connections to the entrance that was the `number`th to listen, from 0.
+    pub(crate) fn choose(&self, number: usize) -> io::Result<()> {
+        self.listeners().try_for_each(|listener| socket::choose(listener, number))
     }
 
     /// Accept connections to a port of the node itself, too, which go on to `to`.
     pub(crate) fn forward(&mut self, port: u16, to: SocketAddr, leg: &Leg) -> Result<(), AcceleratorError> {
-        let (listener, _) = socket::listen_at(port, leg)?;
+        let place = if self.beside { Place::Shared(port) } else { Place::New(port) };
+        let (listener, _) = socket::listen_at(place, leg)?;
         self.forwards.push(Forward { listener, to });
         Ok(())
     }
@@ -100,16 +128,17 @@ impl Entrance {
     }
 
     /// Lets new connections pass while a limit is reached, and until it is well below.
-    fn admit(&mut self, load: Load) -> Result<(), AcceleratorError> {
+    fn admit(&self, load: Load) -> Result<(), AcceleratorError> {
         match load {
-            Load::Full if self.diversion.is_open() => {
-                self.passed += 1;
-                self.diversion.open(false)
-            }
-            Load::Low => self.diversion.open(true),
-            _ => Ok(()),
+            Load::Full => lock(&self.diversion).open(false),
+            Load::Low => lock(&self.diversion).open(true),
+            Load::High => Ok(()),
         }
     }
+}
+
+fn lock(diversion: &Mutex<Diversion>) -> MutexGuard<'_, Diversion> {
+    diversion.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A server of the connections of an entrance.
@@ -117,7 +146,7 @@ pub(crate) trait Service {
     /// Its counts.
     type Counts;
 
-    fn entrance(&mut self) -> &mut Entrance;
+    fn entrance(&self) -> &Entrance;
 
     /// Serves what there is to serve; waits for so long at most if there is nothing.
     fn serve(&mut self, wait: Duration) -> Result<(), AcceleratorError>;

@@ -18,28 +18,53 @@ const BACKLOG: i32 = 4096;
 /// Keepalive probes without an answer after which an idle end has vanished.
 const PROBES: u32 = 6;
 
-/// Listens for diverted connections of IPv4 and IPv6, at a port of the kernel's choice. A connection from
-/// the client has the settings of `leg`.
-pub(crate) fn listen(leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
+/// A port to listen at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// One that nobody listens at; 0: of the kernel's choice.
+    New(u16),
+    /// One that another thread of this process listens at.
+    Shared(u16),
+}
+
+/// Listens for diverted connections of IPv4 and IPv6; also says at which port. A connection from the client has the
+/// settings of `leg`.
+pub(crate) fn listen(leg: &Leg, place: Place) -> Result<(Socket, u16), AcceleratorError> {
     // The options of a listening socket are inherited, and buffers must be set before the handshake (tcp(7)).
-    let (socket, port) = listen_at(0, leg)?;
+    let (socket, port) = listen_at(place, leg)?;
     transparent(&socket, Domain::IPV6).map_err(AcceleratorError::Transparent)?;
     Ok((socket, port))
 }
 
 /// Listens at a port of this node's own addresses.
-pub(crate) fn listen_at(port: u16, leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
+pub(crate) fn listen_at(place: Place, leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
+    let (port, shared) = match place {
+        Place::New(port) => (port, false),
+        Place::Shared(port) => (port, true),
+    };
     let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
     let socket = open(any, leg)?;
     let listened = (|| {
         socket.set_only_v6(false)?;
         socket.set_reuse_address(true)?;
+        socket.set_reuse_port(shared)?;
         socket.bind(&any.into())?;
+        // Only now, so that the port of another process is refused.
+        socket.set_reuse_port(true)?;
         socket.listen(BACKLOG)?;
         socket.local_addr()
     })();
     let port = listened.map_err(AcceleratorError::Listen)?.as_socket().map_or(0, |address| address.port());
     Ok((socket, port))
+}
+
+/// Gives new connections to the socket that was the `number`th to listen at the port of `listener`, from 0: a filter
+/// of one instruction returns its number (socket(7), SO_ATTACH_REUSEPORT_CBPF).
+pub(crate) fn choose(listener: &Socket, number: usize) -> io::Result<()> {
+    let code = (libc::BPF_RET | libc::BPF_K) as u16;
+    let mut filter = libc::sock_filter { code, jt: 0, jf: 0, k: number as u32 };
+    let program = libc::sock_fprog { len: 1, filter: &raw mut filter };
+    set(listener, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
 }
 
 /// Begins to connect to `server` in the name of `client`; with none, from this node's own address.
@@ -101,14 +126,18 @@ fn transparent(socket: &Socket, domain: Domain) -> io::Result<()> {
         _ => (libc::SOL_IPV6, libc::IPV6_TRANSPARENT),
     };
     let on: libc::c_int = 1;
-    // SAFETY: the value is a readable int.
+    set(socket, level, option, &on)
+}
+
+fn set<T>(socket: &Socket, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the value can be read while the call lasts.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             level,
             option,
-            std::ptr::from_ref(&on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

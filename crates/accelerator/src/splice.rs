@@ -31,11 +31,13 @@ pub(crate) struct Pipes {
     counted: Arc<()>,
     /// Pipes there may be, spare ones included.
     maximum: usize,
+    /// Where a read without a pipe goes: only what is not written at once is kept.
+    scratch: Vec<u8>,
 }
 
 impl Pipes {
     pub(crate) fn at_most(maximum: usize) -> Pipes {
-        Pipes { spare: Vec::new(), counted: Arc::default(), maximum }
+        Pipes { spare: Vec::new(), counted: Arc::default(), maximum, scratch: Vec::new() }
     }
 
     /// None where readers that are slow hold all of them.
@@ -73,7 +75,7 @@ pub(crate) enum Moved {
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     pipe: Option<Pipe>,
-    /// Bytes read where there was no pipe.
+    /// Bytes read where there was no pipe, and not all written.
     copied: Vec<u8>,
     /// Bytes in the pipe, or at the end of `copied`, that are not written yet.
     held: usize,
@@ -99,12 +101,9 @@ impl Direction {
                 if budget == 0 {
                     return Ok(Moved::More);
                 }
-                match self.fill(from, pipes)? {
+                match self.fill(from, to, pipes)? {
                     Some(0) => self.source_ended = true,
-                    Some(bytes) => {
-                        self.held = bytes;
-                        budget = budget.saturating_sub(bytes);
-                    }
+                    Some(bytes) => budget = budget.saturating_sub(bytes),
                     None => return Ok(Moved::Waits),
                 }
             }
@@ -127,16 +126,20 @@ impl Direction {
         }
     }
 
-    /// Reads what has come, into a pipe if there is one.
-    fn fill(&mut self, mut from: &Socket, pipes: &mut Pipes) -> io::Result<Option<usize>> {
+    /// Reads what has come, into a pipe if there is one; how many bytes. Those to be written are held.
+    fn fill(&mut self, mut from: &Socket, to: &Socket, pipes: &mut Pipes) -> io::Result<Option<usize>> {
         let Some(pipe) = self.pipe.take().map_or_else(|| pipes.take(), |pipe| Ok(Some(pipe)))? else {
-            self.copied.resize(COPY, 0);
-            let came = some(from.read(&mut self.copied))?;
-            self.copied.truncate(came.unwrap_or(0));
-            return Ok(came);
+            pipes.scratch.resize(COPY, 0);
+            let Some(came) = some(from.read(&mut pipes.scratch))? else { return Ok(None) };
+            // An error is found again when the rest is written.
+            let wrote = if came > 0 { to.send(&pipes.scratch[..came]).unwrap_or(0) } else { 0 };
+            self.copied = pipes.scratch[wrote..came].to_vec();
+            self.held = self.copied.len();
+            return Ok(Some(came));
         };
         let came = some(move_bytes(from, &pipe.into, PIPE as usize))?;
-        if came.unwrap_or(0) == 0 {
+        self.held = came.unwrap_or(0);
+        if self.held == 0 {
             pipes.give_back(pipe);
         } else {
             self.pipe = Some(pipe);

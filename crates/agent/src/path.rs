@@ -1,7 +1,7 @@
 //! Measures an idle path between two hosts: round-trip time, largest packet, hops, bottleneck.
 //!
-//! One agent reflects, the other asks. Every request is a datagram of at least 24 bytes with the token that both
-//! were given. The answer is 24 bytes long, so that it cannot amplify traffic to a forged address.
+//! One agent reflects, the other asks. Every request is a datagram of at least 32 bytes with the token that both
+//! were given. The answer is 32 bytes long, so that it cannot amplify traffic to a forged address.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use socket2::{Domain, Protocol, Socket, Type};
+use tcplab_probe::clock;
 
 use crate::datagram::{self, Arrived};
 use crate::trace;
 
-/// Token, number and, in an answer, arrival: 8 bytes each.
-const SHORTEST: usize = 24;
-/// Exchanges that the round-trip time is taken from.
+/// Token, number and, in an answer, arrival of the question and time until the answer: 8 bytes each.
+const SHORTEST: usize = 32;
+/// Exchanges that the round-trip time is the minimum of.
 const EXCHANGES: u64 = 10;
 /// Between them, so that none waits for another.
 const APART: Duration = Duration::from_millis(20);
@@ -67,20 +68,31 @@ impl Reflector {
         thread::Builder::new().name("reflector".into()).spawn(move || {
             let mut buffer = [0; 1 << 16];
             while !over.load(Ordering::Relaxed) {
-                let Ok(Arrived { length, from: Some(from), at, .. }) =
-                    datagram::receive(&socket, &mut buffer, 0)
-                else {
-                    continue;
-                };
-                let known = asker.is_none_or(|asker| asker.to_canonical() == from.ip().to_canonical());
-                if known && length >= SHORTEST && buffer[..8] == token.to_be_bytes() {
-                    buffer[16..SHORTEST].copy_from_slice(&at.unwrap_or(0).to_be_bytes());
-                    let _ = socket.send_to(&buffer[..SHORTEST], &from.into());
-                }
+                let _ = reflect(&socket, &mut buffer, token, asker);
             }
         })?;
         Ok(Reflector { port, _listener: listener, stop })
     }
+}
+
+/// Answers the next question.
+fn reflect(socket: &Socket, buffer: &mut [u8], token: u64, asker: Option<IpAddr>) -> io::Result<()> {
+    let Arrived { length, from, at, .. } = datagram::receive(socket, buffer, 0)?;
+    let from = from.filter(|from| asker.is_none_or(|asker| asker.to_canonical() == from.ip().to_canonical()));
+    if let Some(from) = from
+        && length >= SHORTEST
+        && buffer[..8] == token.to_be_bytes()
+    {
+        buffer[16..24].copy_from_slice(&at.unwrap_or(0).to_be_bytes());
+        buffer[24..SHORTEST].copy_from_slice(&since(at).to_be_bytes());
+        socket.send_to(&buffer[..SHORTEST], &from.into())?;
+    }
+    Ok(())
+}
+
+/// How long a datagram has waited in this host since it came, ns; zero where the kernel did not say when.
+fn since(at: Option<u64>) -> u64 {
+    at.map_or(0, |at| clock::realtime().saturating_sub(at))
 }
 
 impl Drop for Reflector {
@@ -116,6 +128,16 @@ pub fn measure(reflector: SocketAddr, token: u64) -> io::Result<Value> {
     }))
 }
 
+/// An answer.
+struct Reflected {
+    /// The question's.
+    number: u64,
+    /// When the question came to the reflector, ns on its CLOCK_REALTIME; zero: not known.
+    question_at: u64,
+    /// How long question and answer waited for their processes.
+    in_hosts: Duration,
+}
+
 struct Prober {
     socket: Socket,
     token: u64,
@@ -129,16 +151,18 @@ impl Prober {
     fn new(reflector: SocketAddr, token: u64) -> io::Result<Prober> {
         let socket = open(reflector.ip())?;
         socket.connect(&reflector.into())?;
+        let _ = datagram::stamp_arrivals(&socket);
         socket.set_read_timeout(Some(Duration::from_millis(5)))?;
         let v6 = reflector.is_ipv6();
         datagram::never_fragment(&socket, v6)?;
         Ok(Prober { socket, token, next: 0, v6, patience: PATIENCE })
     }
 
-    /// The median round trip, ns.
+    /// The shortest round trip, ns, less the time that each host took from a packet's arrival until the process had it: a
+    /// busy host adds no more to it than passes between reading the clock and sending.
     fn round_trip(&mut self) -> io::Result<Option<u64>> {
         let mut sent = BTreeMap::new();
-        let mut trips = Vec::new();
+        let (mut trips, mut waits) = (Vec::new(), Vec::new());
         let (begin, mut asked) = (Instant::now(), 0);
         // A process that was held up asks the rest and reads what has come, however late it is.
         loop {
@@ -149,18 +173,24 @@ impl Prober {
                 asked += 1;
             }
             match self.answer() {
-                Some((number, _)) => trips.extend(sent.get(&number).map(Instant::elapsed)),
+                Some(answer) => {
+                    if let Some(wait) = sent.get(&answer.number).map(Instant::elapsed) {
+                        // A clock that was set meanwhile makes no path shorter than nothing.
+                        trips.extend(wait.checked_sub(answer.in_hosts).filter(|trip| !trip.is_zero()));
+                        waits.push(wait);
+                    }
+                }
                 None if late && asked == EXCHANGES => break,
                 None => {}
             }
-            if trips.len() == EXCHANGES as usize {
+            if waits.len() == EXCHANGES as usize {
                 break;
             }
         }
-        trips.sort();
-        let Some(median) = trips.get(trips.len() / 2) else { return Ok(None) };
+        waits.sort();
+        let Some(median) = waits.get(waits.len() / 2) else { return Ok(None) };
         self.patience = *median * 2 + Duration::from_millis(100);
-        Ok(u64::try_from(median.as_nanos()).ok())
+        Ok(trips.iter().min().and_then(|trip| u64::try_from(trip.as_nanos()).ok()))
     }
 
     /// The largest IP packet that arrives whole (RFC 8899 calls it the packetization layer path MTU).
@@ -263,10 +293,10 @@ impl Prober {
         while come.len() < asked.len() {
             let late = begin.elapsed() >= if passed { self.patience } else { PATIENCE };
             match self.answer() {
-                Some((number, at)) if asked.contains(&number) => {
-                    come.insert(number, at);
+                Some(answer) if asked.contains(&answer.number) => {
+                    come.insert(answer.number, answer.question_at);
                 }
-                Some((number, _)) => passed |= last.contains(&number),
+                Some(answer) => passed |= last.contains(&answer.number),
                 None if late => break,
                 None => {}
             }
@@ -275,11 +305,17 @@ impl Prober {
     }
 
     /// The next answer, if one comes in a moment.
-    fn answer(&self) -> Option<(u64, u64)> {
+    fn answer(&self) -> Option<Reflected> {
         let mut buffer = [0; SHORTEST];
-        let length = datagram::receive(&self.socket, &mut buffer, 0).ok()?.length;
+        let Arrived { length, at, .. } = datagram::receive(&self.socket, &mut buffer, 0).ok()?;
         let number = self.number(&buffer[..length])?;
-        Some((number, u64::from_be_bytes(*buffer[16..].first_chunk()?)))
+        let [question_at, waited] = [16, 24].map(|start| &buffer[start..]).map(<[u8]>::first_chunk);
+        let waited = u64::from_be_bytes(*waited?).saturating_add(since(at));
+        Some(Reflected {
+            number,
+            question_at: u64::from_be_bytes(*question_at?),
+            in_hosts: Duration::from_nanos(waited),
+        })
     }
 
     /// The number of a question or an answer of ours.
@@ -333,6 +369,27 @@ mod tests {
             mtu.trim().parse::<u32>().expect("a number").min(65_535).to_string()
         );
         assert!(found["bandwidth"].as_f64() > Some(1e6), "{found}");
+    }
+
+    #[test]
+    fn a_process_that_comes_late_makes_no_path_longer() {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let (socket, _listener) = bound(address, &[]).expect("sockets");
+        datagram::stamp_arrivals(&socket).expect("Linux");
+        let at = socket.local_addr().expect("an address").as_socket().expect("IPv4");
+        let busy = thread::spawn(move || {
+            let mut buffer = [0; SHORTEST];
+            for _ in 0..EXCHANGES {
+                thread::sleep(Duration::from_millis(40));
+                reflect(&socket, &mut buffer, 7, None).expect("a question");
+            }
+        });
+        let mut prober = Prober::new(at, 7).expect("a socket");
+        let shortest = prober.round_trip().expect("loopback").expect("answers");
+        busy.join().expect("no panic");
+        assert!(shortest < 20_000_000, "{shortest}");
+        // Answers are waited for as long as they take.
+        assert!(prober.patience >= Duration::from_millis(140), "{:?}", prober.patience);
     }
 
     #[test]

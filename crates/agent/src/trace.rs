@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram;
 
-/// Exchanges that the round-trip time is the median of, and how often each hop is tried.
+/// Exchanges that the round-trip time is the minimum of, and how often each hop is tried.
 const EXCHANGES: usize = 10;
 const TRIES: usize = 3;
 /// As traceroute(8).
@@ -29,7 +29,7 @@ const REPLY: [u8; 2] = [0, 129];
 pub struct Trace {
     /// The protocol that was let through.
     pub by: &'static str,
-    /// The median round trip, ns.
+    /// The shortest round trip, ns.
     pub rtt: u64,
     /// Hops to the destination.
     pub hops: Option<u32>,
@@ -54,7 +54,6 @@ fn by(way: Way, destination: SocketAddr) -> Option<Trace> {
             return None;
         }
     }
-    trips.sort_unstable();
     let (mut hops, mut routers) = (None, BTreeMap::new());
     for _ in 0..TRIES {
         let open = (1..hops.unwrap_or(MAX_HOPS + 1)).filter(|hop| !routers.contains_key(hop));
@@ -70,7 +69,7 @@ fn by(way: Way, destination: SocketAddr) -> Option<Trace> {
     let before = hops.unwrap_or_else(|| routers.keys().max().map_or(1, |last| last + 1));
     Some(Trace {
         by: way.name(),
-        rtt: trips[trips.len() / 2],
+        rtt: trips.into_iter().min()?,
         hops,
         routers: (1..before).map(|hop| routers.get(&hop).copied()).collect(),
     })

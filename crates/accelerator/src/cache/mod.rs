@@ -188,8 +188,8 @@ impl Cache {
 impl Service for Cache {
     type Counts = CacheCounts;
 
-    fn entrance(&mut self) -> &mut Entrance {
-        &mut self.entrance
+    fn entrance(&self) -> &Entrance {
+        &self.entrance
     }
 
     fn serve(&mut self, wait: Duration) -> Result<(), AcceleratorError> {
