@@ -63,7 +63,7 @@ impl Accelerator {
         let choice = Choice::Within { hosts, ports: settings.ports.clone() };
         let legs = [&settings.towards_client, &settings.towards_server];
         let user_timeout = Duration::from_nanos(settings.user_timeout.as_ns());
-        let entrance = Entrance::open(divert::ACCELERATOR, legs, choice, user_timeout)?;
+        let entrance = Entrance::open(divert::ACCELERATOR, legs, choice, &settings.forward, user_timeout)?;
         let (files, _) =
             getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
         let threads =
@@ -79,19 +79,13 @@ impl Accelerator {
         number: usize,
         common: Arc<Common>,
     ) -> Result<Accelerator, AcceleratorError> {
-        let leg = &common.settings.towards_client;
-        Accelerator::at(Entrance::beside(diversion, leg, common.user_timeout)?, number, common)
+        let settings = &common.settings;
+        let (leg, forwards) = (&settings.towards_client, &settings.forward);
+        let entrance = Entrance::beside(diversion, leg, forwards, common.user_timeout)?;
+        Accelerator::at(entrance, number, common)
     }
 
-    fn at(
-        mut entrance: Entrance,
-        number: usize,
-        common: Arc<Common>,
-    ) -> Result<Accelerator, AcceleratorError> {
-        for (port, to) in &common.settings.forward {
-            let to = to.parse().map_err(|_| AcceleratorError::Destination(to.clone()))?;
-            entrance.forward(*port, to, &common.settings.towards_client)?;
-        }
+    fn at(entrance: Entrance, number: usize, common: Arc<Common>) -> Result<Accelerator, AcceleratorError> {
         let poll = Poll::new().map_err(AcceleratorError::Events)?;
         for listener in entrance.listeners() {
             poll.registry()

@@ -36,9 +36,33 @@ impl AcceleratorError {
                 "the kernel needs nftables with `tproxy` and `socket` (CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET)"
                     .into()
             }
+            AcceleratorError::Refused { program: "ip", .. } => {
+                "it needs the rights of root, and a kernel with policy routing (CONFIG_IP_MULTIPLE_TABLES, CONFIG_IPV6_MULTIPLE_TABLES)"
+                    .into()
+            }
+            AcceleratorError::Host(_) => "give one such as 192.0.2.7 or 2001:db8::7".into(),
+            AcceleratorError::Destination(_) => "give them as in 192.0.2.7:443 or [2001:db8::7]:443".into(),
+            AcceleratorError::Listen(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                "another process listens there: choose another port in `forward`".into()
+            }
+            AcceleratorError::Events(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                "raise the limit of open files: ulimit -n 65536".into()
+            }
             AcceleratorError::Transparent(_) => "run as root of the network namespace (CAP_NET_ADMIN)".into(),
             AcceleratorError::Socket(error) => error.hint(),
             _ => String::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_in_use_is_named_as_such() {
+        let in_use = AcceleratorError::Listen(io::Error::from_raw_os_error(libc::EADDRINUSE));
+        assert!(in_use.hint().contains("another port"), "{}", in_use.hint());
+        assert_eq!(AcceleratorError::Listen(io::ErrorKind::Other.into()).hint(), "");
     }
 }

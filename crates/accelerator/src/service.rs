@@ -1,5 +1,6 @@
 //! The common part of an accelerator and a cache: an entrance for connections, and a loop that serves and reviews them.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,8 +26,6 @@ pub(crate) struct Entrance {
     diversion: Arc<Mutex<Diversion>>,
     forwards: Vec<Forward>,
     user_timeout: Duration,
-    /// Beside another one.
-    beside: bool,
 }
 
 /// A port of the node itself, and where its connections go on to.
@@ -47,28 +46,33 @@ pub(crate) struct Incoming {
 }
 
 impl Entrance {
-    /// Listen, and divert what is chosen from now on. The legs are the one towards the client and the one towards the server.
+    /// Listen, and divert what is chosen from now on. The legs are the one towards the client and the one towards the server;
+    /// `forwards` are ports of the node itself, and the addresses and ports that their connections go on to.
     pub(crate) fn open(
         names: Names,
         [towards_client, towards_server]: [&Leg; 2],
         choice: Choice,
+        forwards: &BTreeMap<u16, String>,
         user_timeout: Duration,
     ) -> Result<Entrance, AcceleratorError> {
         let (listener, port) = socket::listen(towards_client, Place::New(0))?;
+        let forwards = listen_at(forwards, towards_client, Place::New)?;
         // The plan's settings of the other leg are tried before the first connection needs them.
         drop(socket::listen(towards_server, Place::New(0))?);
         let diversion = Arc::new(Mutex::new(Diversion::new(names, port, choice)?));
-        Ok(Entrance { listener, diversion, forwards: Vec::new(), user_timeout, beside: false })
+        Ok(Entrance { listener, diversion, forwards, user_timeout })
     }
 
     /// Listen where an entrance with this diversion does. [`Entrance::choose`] says which of them gets new connections.
     pub(crate) fn beside(
         diversion: Arc<Mutex<Diversion>>,
         towards_client: &Leg,
+        forwards: &BTreeMap<u16, String>,
         user_timeout: Duration,
     ) -> Result<Entrance, AcceleratorError> {
         let (listener, _) = socket::listen(towards_client, Place::Shared(lock(&diversion).port()))?;
-        Ok(Entrance { listener, diversion, forwards: Vec::new(), user_timeout, beside: true })
+        let forwards = listen_at(forwards, towards_client, Place::Shared)?;
+        Ok(Entrance { listener, diversion, forwards, user_timeout })
     }
 
     pub(crate) fn diversion(&self) -> &Arc<Mutex<Diversion>> {
@@ -83,14 +87,6 @@ impl Entrance {
     /// Gives new connections to the entrance that was the `number`th to listen, from 0.
     pub(crate) fn choose(&self, number: usize) -> io::Result<()> {
         self.listeners().try_for_each(|listener| socket::choose(listener, number))
-    }
-
-    /// Accept connections to a port of the node itself, too, which go on to `to`.
-    pub(crate) fn forward(&mut self, port: u16, to: SocketAddr, leg: &Leg) -> Result<(), AcceleratorError> {
-        let place = if self.beside { Place::Shared(port) } else { Place::New(port) };
-        let (listener, _) = socket::listen_at(place, leg)?;
-        self.forwards.push(Forward { listener, to });
-        Ok(())
     }
 
     /// Where diverted connections come.
@@ -135,6 +131,18 @@ impl Entrance {
             Load::High => Ok(()),
         }
     }
+}
+
+fn listen_at(
+    forwards: &BTreeMap<u16, String>,
+    leg: &Leg,
+    place: impl Fn(u16) -> Place,
+) -> Result<Vec<Forward>, AcceleratorError> {
+    let listen = |(port, to): (&u16, &String)| {
+        let to = to.parse().map_err(|_| AcceleratorError::Destination(to.clone()))?;
+        Ok(Forward { listener: socket::listen_at(place(*port), leg)?.0, to })
+    };
+    forwards.iter().map(listen).collect()
 }
 
 fn lock(diversion: &Mutex<Diversion>) -> MutexGuard<'_, Diversion> {

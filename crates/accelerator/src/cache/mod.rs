@@ -14,6 +14,7 @@ mod conversation;
 mod rules;
 mod shelf;
 
+use std::collections::BTreeMap;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -159,7 +160,8 @@ impl Cache {
     ) -> Result<Cache, AcceleratorError> {
         let user_timeout = Duration::from_nanos(settings.user_timeout.as_ns());
         let legs = [&towards_client, &towards_server];
-        let entrance = Entrance::open(divert::CACHE, legs, Choice::To { ports, servers }, user_timeout)?;
+        let choice = Choice::To { ports, servers };
+        let entrance = Entrance::open(divert::CACHE, legs, choice, &BTreeMap::new(), user_timeout)?;
         let shared = Shared {
             size: settings.size,
             user_timeout,
