@@ -296,7 +296,7 @@ def test_slow_readers_take_no_open_files_from_others(net: Network) -> None:
     reports = (counts(proxy, open=120) for _ in range(30))
     # None reads: their data wait in the buffers.
     assert any(said["held"] > 120 * buffer for said in reports)
-    # What the process itself holds is what it read at a time: no more than the buffer of a leg.
+    # The process itself holds as much as it read at a time: no more than the buffer of a leg.
     assert resident(proxy) - before < 120 * 2 * buffer + 1_500_000
     do(client, "read")
     said = client.next(event="read")

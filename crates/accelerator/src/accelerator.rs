@@ -44,7 +44,7 @@ pub struct Accelerator {
     pipes: Pipes,
 }
 
-/// What its threads share.
+/// State that its threads share.
 #[derive(Debug)]
 struct Common {
     settings: Settings,

@@ -46,7 +46,7 @@ pub(crate) struct Incoming {
 }
 
 impl Entrance {
-    /// Listen, and divert what is chosen from now on. The legs are the one towards the client and the one towards the server;
+    /// Listen, and divert what is chosen from now on. The legs are the one towards the client and the one towards the server.
     /// `forwards` are ports of the node itself, and the addresses and ports that their connections go on to.
     pub(crate) fn open(
         names: Names,

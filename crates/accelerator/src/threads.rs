@@ -17,7 +17,7 @@ use crate::sample::Sample;
 /// Threads at most.
 const MAX: u64 = 16;
 
-/// What the threads know of each other.
+/// State that all threads see.
 #[derive(Debug)]
 pub(crate) struct Threads {
     /// Connections that one thread has open files for.
@@ -28,7 +28,7 @@ pub(crate) struct Threads {
     begun: Mutex<Begun>,
     /// They shall end.
     over: AtomicBool,
-    /// What one of them could not go on for.
+    /// The error for which one of them ended.
     failure: Mutex<Option<AcceleratorError>>,
 }
 
@@ -40,7 +40,7 @@ struct Begun {
     complete: bool,
 }
 
-/// What one thread tells the others.
+/// State of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     /// Its connections.
@@ -139,7 +139,7 @@ impl Threads {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// What one of them could not go on for.
+    /// The error for which one of them ended.
     pub(crate) fn result(&self) -> Result<(), AcceleratorError> {
         if self.ended() { self.failure().take().map_or(Ok(()), Err) } else { Ok(()) }
     }
@@ -184,17 +184,18 @@ pub(crate) fn begin<W>(
     open: impl FnOnce() -> io::Result<W> + Send + 'static,
     work: impl FnOnce(W) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
-    let (tell, told) = mpsc::channel();
-    let thread = std::thread::Builder::new().name(name.into()).spawn(move || match own_descriptor_table()
-        .and_then(|()| open())
-    {
-        Ok(opened) => {
-            let _ = tell.send(Ok(()));
-            work(opened);
+    let (ready, opened) = mpsc::channel();
+    let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+        let worker = own_descriptor_table().and_then(|()| open());
+        match worker {
+            Ok(worker) => {
+                let _ = ready.send(Ok(()));
+                work(worker);
+            }
+            Err(error) => drop(ready.send(Err(error))),
         }
-        Err(error) => drop(tell.send(Err(error))),
     })?;
-    told.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map(|()| thread)
+    opened.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map(|()| thread)
 }
 
 fn own_descriptor_table() -> io::Result<()> {

@@ -158,8 +158,8 @@ impl Prober {
         Ok(Prober { socket, token, next: 0, v6, patience: PATIENCE })
     }
 
-    /// The shortest round trip, ns, less the time that each host took from a packet's arrival until the process had it: a
-    /// busy host adds no more to it than passes between reading the clock and sending.
+    /// The shortest round trip, ns. The time from a packet's arrival in a host until its process has it is not part of it. A busy
+    /// host adds no more than passes between reading the clock and sending.
     fn round_trip(&mut self) -> io::Result<Option<u64>> {
         let mut sent = BTreeMap::new();
         let (mut trips, mut waits) = (Vec::new(), Vec::new());
