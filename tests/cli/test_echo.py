@@ -123,7 +123,7 @@ def test_what_the_server_does_not_allow_is_said_by_both(
 ) -> None:
     process, port = server
     said = tcplab("echo", "run", "127.0.0.1", "--port", port, "--sizes", "1,100000", "--clients", 1)
-    assert said.returncode == 3
+    assert said.returncode == 4
     assert "rejected the test: messages of 100000 bytes are too long: at most 70000 here" in said.stderr
     assert process.stdout is not None
     assert "rejected: messages of 100000 bytes" in process.stdout.readline()
@@ -134,7 +134,7 @@ def test_a_missing_server_and_wrong_options_are_distinguished(tcplab: Call) -> N
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         said = tcplab("echo", "run", "127.0.0.1", "--port", port, "--clients", 1)
-    assert said.returncode == 3
+    assert said.returncode == 4
     assert f"\nhint: start `tcplab echo serve --port {port}` there" in said.stderr
     for option, value, message in (
         ("--sizes", "8..4", "goes down"),

@@ -204,7 +204,7 @@ def run(
         raise CommandError("interrupted; the measurements so far are above", Code.INTERRUPTED)
     if test.errors:
         kept = "" if not test.series else "; the measurements so far are above"
-        raise CommandError("\n".join(test.errors) + kept, Code.MACHINE, hint="; ".join(test.hints))
+        raise CommandError("\n".join(test.errors) + kept, Code.FAILED, hint="; ".join(test.hints))
 
 
 def _run_at(

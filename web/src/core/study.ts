@@ -46,3 +46,13 @@ export function square(found: StudyResults, metric: string, labels: Record<strin
     planned: cells.length * found.repeat,
   };
 }
+
+/** The axes, across and down, that a table has at first: those that most cells have, and of these the last and the first. */
+export function firstAxes(found: Pick<StudyResults, "axes" | "cells">): [string, string] {
+  const names = Object.keys(found.axes);
+  const filled = (across: string, down: string) =>
+    found.cells.filter(({ labels }) => labels[across] !== undefined && labels[down] !== undefined).length;
+  const pairs = names.flatMap((down) => [...names].reverse().flatMap((across): [string, string][] => (across === down ? [] : [[across, down]])));
+  const counts = pairs.map((pair) => filled(...pair));
+  return pairs[counts.indexOf(Math.max(...counts))] ?? [names[0] ?? "", ""];
+}

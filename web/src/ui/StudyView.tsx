@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { axisOf, mean, titleOf } from "../core/study";
+import { axisOf, firstAxes, mean, titleOf } from "../core/study";
 import { Icon } from "./icons";
 import { message } from "../store/page";
 import { copyLink } from "./Share";
@@ -25,7 +25,8 @@ export function StudyView() {
   const names = Object.keys(found?.axes ?? {});
   const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(found, cell, name) !== undefined)) : []), [found]);
   const open = (cell: StudyCell) => void store.runs.inspect(found!.places[cell.cell]!);
-  const [across, down] = axes ?? [names[names.length - 1] ?? "", names.length > 1 ? names[0]! : ""];
+  const first = useMemo((): [string, string] => (found ? firstAxes(found) : ["", ""]), [found]);
+  const [across, down] = axes ?? first;
   return (
     <main className="study" aria-label={`Study ${path}`}>
       <div className="row">
