@@ -299,6 +299,12 @@ impl<P: Packet> Channel<P> {
         self.delay_line.upcoming(ahead)
     }
 
+    /// `upcoming` will be asked soon for the one that arrives after `ahead` others.
+    #[inline]
+    pub(crate) fn prefetch(&self, ahead: usize) {
+        self.delay_line.prefetch(ahead);
+    }
+
     /// New settings, from the change's time on; a new rate also for the rest of the packet being sent.
     pub(crate) fn change(&mut self, change: &Change) {
         if let Some(rate) = change.rate {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tcplab_units::{Span, Time};
+use tcplab_units::{Span, Time, prefetch_start};
 
 use crate::wake_up::WakeUp;
 
@@ -113,6 +113,14 @@ impl<P> DelayLine<P> {
     #[inline]
     pub(crate) fn upcoming(&self, ahead: usize) -> Option<&P> {
         self.line.get(ahead).map(|(_, packet)| packet)
+    }
+
+    /// `upcoming` will be asked soon for the one that arrives after `ahead` others.
+    #[inline]
+    pub(crate) fn prefetch(&self, ahead: usize) {
+        if let Some(entry) = self.line.get(ahead) {
+            prefetch_start::<1>(entry);
+        }
     }
 
     /// How many are on their way.

@@ -176,6 +176,12 @@ impl<P: Packet> Link<P> {
         self.channel.upcoming(ahead)
     }
 
+    /// `upcoming` will be asked soon for the packet that arrives after `ahead` others.
+    #[inline]
+    pub fn prefetch(&self, ahead: usize) {
+        self.channel.prefetch(ahead);
+    }
+
     /// The packets and bytes that wait in the queue at `now`.
     pub fn sample(&mut self, now: Time, observer: &mut impl Observer<P>) -> QueueSample {
         if let Some(plain) = &mut self.plain {

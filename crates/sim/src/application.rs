@@ -45,7 +45,7 @@ pub(crate) trait Application: core::fmt::Debug + Send + Sync {
     /// that only the run's end stops has `ended` with it.
     fn complete(&self, received: u64, end: Time, ended: bool) -> bool;
 
-    /// Whether the server sends payload too.
+    /// Whether the server sends payload too. If not, nobody acts on data that have arrived.
     fn answers(&self) -> bool {
         true
     }

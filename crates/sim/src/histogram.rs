@@ -1,6 +1,6 @@
 //! Percentiles of many samples in bounded memory.
 
-use tcplab_units::{Span, prefetch};
+use tcplab_units::{Span, prefetch, prefetch_start};
 
 /// Buckets in each octave: values are distinguished to one part in 1024, three significant digits.
 const BUCKETS: u64 = 1024;
@@ -17,6 +17,8 @@ pub(crate) struct Histogram {
     /// From chunk number `first` on.
     chunks: Vec<Option<Box<[u32; CHUNK]>>>,
     first: usize,
+    /// Where the last sample was counted: its chunk, from the first on, and the bucket in it.
+    latest: (u32, u32),
     count: u64,
     sum: u128,
     min: u64,
@@ -41,8 +43,10 @@ impl Histogram {
     pub(crate) fn record(&mut self, sample: Span) {
         let value = sample.as_ns();
         let (octave, bucket) = Self::place(value);
-        let chunk = self.chunk(octave * CHUNKS + bucket / CHUNK);
+        let number = octave * CHUNKS + bucket / CHUNK;
+        let chunk = self.chunk(number);
         chunk[bucket % CHUNK] = chunk[bucket % CHUNK].saturating_add(1);
+        self.latest = ((number - self.first) as u32, (bucket % CHUNK) as u32);
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
         self.count += 1;
@@ -52,7 +56,18 @@ impl Histogram {
     /// A sample will be counted soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch(&*self.chunks);
+        if let Some(chunk) = self.chunks.get(self.latest.0 as usize) {
+            prefetch(chunk);
+        }
+    }
+
+    /// The same when that memory is there: most samples are counted near the one before.
+    #[inline]
+    pub(crate) fn prefetch_bucket(&self) {
+        let (chunk, bucket) = self.latest;
+        if let Some(Some(chunk)) = self.chunks.get(chunk as usize) {
+            prefetch_start::<1>(&chunk[bucket as usize % CHUNK]);
+        }
     }
 
     /// The chunk numbered `number`, counted over all octaves.

@@ -14,6 +14,7 @@ mod build;
 mod bulk;
 mod cache;
 mod echo;
+mod end_timers;
 mod error;
 mod histogram;
 mod http;

@@ -5,10 +5,12 @@
 //! way while others are served. It is reached by pointers, each of which must be there before the next is followed:
 //! hence the steps. No result depends on them.
 
-use tcplab_units::prefetch;
+use std::mem::offset_of;
+
+use tcplab_units::prefetch_start;
 
 use crate::network::DirectionId;
-use crate::sim_context::{SimContext, Timer};
+use crate::sim_context::SimContext;
 use crate::stream::{Stream, StreamKind};
 use crate::tcp_stream::TcpStream;
 
@@ -17,6 +19,9 @@ const FEW: usize = 200;
 
 /// The contents of so many packets fit into it.
 const FEW_BODIES: usize = 4096;
+
+/// How many arrivals ahead the entries of delay lines are asked for, from which the steps begin.
+const ENTRIES: usize = 32;
 
 /// How many arrivals ahead each step is taken.
 const STEPS: [usize; 4] = [8, 6, 4, 2];
@@ -35,7 +40,9 @@ pub(crate) fn pays_for_bodies(sim: &SimContext) -> bool {
 /// Asks for the contents of a packet that arrives soon by `direction`.
 #[inline]
 pub(crate) fn look_ahead_at_bodies(sim: &SimContext, direction: DirectionId) {
-    if let Some(packet) = sim.network.peek(direction).upcoming(STEPS[0]) {
+    let link = sim.network.peek(direction);
+    link.prefetch(ENTRIES);
+    if let Some(packet) = link.upcoming(STEPS[0]) {
         sim.bodies.prefetch(packet.body());
     }
 }
@@ -43,6 +50,7 @@ pub(crate) fn look_ahead_at_bodies(sim: &SimContext, direction: DirectionId) {
 /// Asks for what the packets will need that arrive next by `direction`.
 pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: DirectionId) {
     let link = sim.network.peek(direction);
+    link.prefetch(ENTRIES);
     let connection = |ahead| -> Option<(&TcpStream, bool)> {
         let packet = link.upcoming(ahead)?;
         let stream = streams.get(sim.recorder.place(packet.stream()) as usize)?;
@@ -54,17 +62,28 @@ pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: Direct
         sim.bodies.prefetch(packet.body());
         let place = sim.recorder.place(packet.stream());
         if let Some(stream) = streams.get(place as usize) {
-            sim.schedule.prefetch(sim.timer_slot(place, Timer::Sender));
-            prefetch(stream);
+            prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
+            sim.end_timers.prefetch(place);
         }
     }
     if let Some((tcp, _)) = connection(stream) {
-        prefetch(tcp);
+        tcp.prefetch();
     }
     if let Some((tcp, forward)) = connection(end) {
         tcp.prefetch_end(forward);
     }
     if let Some((tcp, forward)) = connection(behind) {
         tcp.prefetch_behind_end(forward);
+    }
+}
+
+/// Asks for the counters of streams that are sampled soon: `ahead` has the one that comes after so many others.
+pub(crate) fn look_ahead_at_counters<'a>(ahead: impl Fn(usize) -> Option<&'a Stream>) {
+    let [stream, _, end, _] = STEPS;
+    if let Some(StreamKind::Tcp(tcp)) = ahead(stream).map(|stream| &stream.kind) {
+        tcp.prefetch();
+    }
+    if let Some(StreamKind::Tcp(tcp)) = ahead(end).map(|stream| &stream.kind) {
+        tcp.prefetch_counters();
     }
 }

@@ -5,7 +5,7 @@
 //! no event per packet. Of two neighbours the one that wakes up first plays on; the winner of all is next. A new time
 //! replays one component's matches up to the first whose winner stays, which for most timers is an early one.
 
-use tcplab_units::{Time, prefetch};
+use tcplab_units::Time;
 
 /// A component's number.
 pub(crate) type Slot = u32;
@@ -91,14 +91,6 @@ impl Schedule {
         self.now = time;
         self.current = next as Slot & (Schedule::SLOTS_MAX - 1);
         Some(self.current)
-    }
-
-    /// `slot` and its neighbours will be read soon.
-    #[inline]
-    pub(crate) fn prefetch(&self, slot: Slot) {
-        if let Some(other) = (slot as usize).checked_sub(self.busy.size) {
-            prefetch(&self.others.matches[(self.others.size + other) / 2]);
-        }
     }
 
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.

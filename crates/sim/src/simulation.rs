@@ -7,6 +7,7 @@ use tcplab_units::{Span, Time};
 use crate::bodies::Bodies;
 use crate::capture::{Capture, CaptureSink, Interface};
 use crate::echo::Gate;
+use crate::end_timers::EndTimers;
 use crate::error::PlanError;
 use crate::look_ahead;
 use crate::network::{DirectionId, Network, NodeId};
@@ -100,6 +101,7 @@ impl Simulation {
                 maximum: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
             })?,
             places,
+            end_timers: EndTimers::new(places),
             network,
             bodies: Bodies::new(),
             recorder: Recorder::new(plan),
@@ -268,6 +270,9 @@ impl Simulation {
     /// A timer of the stream at `place` fires.
     #[inline]
     fn wake_stream<M: Mode>(&mut self, place: u32, timer: Timer) {
+        if !self.sim.fires(place, timer) {
+            return;
+        }
         if let Some(stream) = self.streams.get_mut(place) {
             stream.wake::<M>(timer, &mut self.sim);
         }

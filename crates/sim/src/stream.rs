@@ -40,7 +40,7 @@ pub(crate) struct FlowEndpoints {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Relays {
     nodes: [NodeId; Relays::MAX],
-    count: usize,
+    count: u8,
 }
 
 impl Relays {
@@ -50,14 +50,14 @@ impl Relays {
     /// These nodes; at most [`Relays::MAX`].
     pub(crate) fn of(nodes: impl Iterator<Item = NodeId>) -> Relays {
         nodes.take(Relays::MAX).fold(Relays::default(), |mut relays, node| {
-            relays.nodes[relays.count] = node;
+            relays.nodes[usize::from(relays.count)] = node;
             relays.count += 1;
             relays
         })
     }
 
     fn nodes(&self) -> &[NodeId] {
-        &self.nodes[..self.count]
+        &self.nodes[..usize::from(self.count)]
     }
 
     /// The one of this number relays no more.
@@ -166,16 +166,17 @@ pub(crate) enum StreamKind {
     Gone,
 }
 
-/// A stream of a running simulation.
+/// A stream of a running simulation. Each arrival needs one line of it in the processor's cache.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Stream {
     pub(crate) endpoints: FlowEndpoints,
+    pub(crate) kind: StreamKind,
+    /// It is counted as finished.
+    pub(crate) done: bool,
     /// The flow's place in the plan.
     pub(crate) flow: usize,
     pub(crate) start: Time,
-    /// It is counted as finished.
-    pub(crate) done: bool,
-    pub(crate) kind: StreamKind,
     pub(crate) interval: Interval,
 }
 

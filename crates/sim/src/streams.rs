@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use tcplab_units::Time;
 
 use crate::build::Source;
+use crate::look_ahead::look_ahead_at_counters;
 use crate::plan::Plan;
 use crate::recorder::NOWHERE;
 use crate::samplers;
-use crate::sim_context::{NEXT_START, SimContext, Timer};
+use crate::sim_context::{NEXT_START, SimContext};
 use crate::stream::{Stream, StreamKind};
 
 /// Places there are from the beginning, if there are as many streams.
@@ -129,9 +130,7 @@ impl Streams {
             self.gone.push(number);
             self.delivered[stream.flow] += stream.bytes_received();
             stream.kind = StreamKind::Gone;
-            for timer in Timer::ALL {
-                sim.set_timer(place, timer, Time::NEVER);
-            }
+            sim.cancel_timers(place);
             sim.recorder.leave(number);
             self.free.push(place);
         }
@@ -159,7 +158,10 @@ impl Streams {
 
     /// Does `each` to them in that order.
     pub(crate) fn for_each(&mut self, mut each: impl FnMut(&mut Stream)) {
-        for &(_, place) in &self.at_work {
+        for (number, &(_, place)) in self.at_work.iter().enumerate() {
+            look_ahead_at_counters(|ahead| {
+                self.at_work.get(number + ahead).and_then(|&(_, place)| self.by_place.get(place as usize))
+            });
             each(&mut self.by_place[place as usize]);
         }
     }

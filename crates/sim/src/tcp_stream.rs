@@ -1,10 +1,11 @@
 //! A connection: its two endpoints and the applications at both ends.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Info, Notice, Segment, TimeWait};
-use tcplab_units::Time;
+use tcplab_units::{Time, prefetch_start};
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
@@ -29,27 +30,32 @@ pub(crate) struct Settings {
     pub(crate) queued: [bool; 2],
 }
 
-/// A connection of a flow.
+/// A connection of a flow. Members for arriving data come first, then those for ACKs, each in lines of the processor's cache of
+/// their own (see `Connection`).
+#[repr(C, align(64))]
 pub(crate) struct TcpStream {
     /// None before the connection is opened, and when `remains` has taken their place.
     ends: [Option<Box<Connection>>; 2],
-    opened: [bool; 2],
-    remains: Option<Box<Remains>>,
-    settings: Arc<Settings>,
-    initial_sequence: [u32; 2],
-    closed: [bool; 2],
-    aborted: bool,
-    pub(crate) application: Box<dyn Application>,
-    /// The end that sends most of the payload.
-    data_end: usize,
-    /// Accelerators and caches on the way, from the client on. Each end then talks to the one next to it.
-    relays: Vec<Relay>,
-    rtt: Histogram,
+    delivered: [u64; 2],
     /// When payload last arrived at its application.
     pub(crate) last_delivery: Time,
-    delivered: [u64; 2],
+    opened: [bool; 2],
+    closed: [bool; 2],
+    aborted: bool,
+    /// The end that sends most of the payload.
+    data_end: u8,
+    /// Whether the application answers what arrives.
+    answers: bool,
+    /// The present phase of the control of that end.
+    phase: &'static str,
     window: Window,
-    phases: [&'static str; 2],
+    rtt: Histogram,
+    pub(crate) application: Box<dyn Application>,
+    /// Accelerators and caches on the way, from the client on. Each end then talks to the one next to it.
+    relays: Vec<Relay>,
+    settings: Arc<Settings>,
+    initial_sequence: [u32; 2],
+    remains: Option<Box<Remains>>,
 }
 
 /// The record of a connection that both ends have closed.
@@ -107,20 +113,21 @@ impl TcpStream {
     ) -> TcpStream {
         TcpStream {
             ends: [None, None],
+            delivered: [0; 2],
+            last_delivery: Time::ZERO,
             opened: [false; 2],
-            remains: None,
-            settings,
-            initial_sequence,
             closed: [false; 2],
             aborted: false,
-            data_end: application.data_end(),
+            data_end: application.data_end() as u8,
+            answers: application.answers(),
+            phase: "",
+            window: Window::default(),
+            rtt: Histogram::default(),
             application,
             relays,
-            rtt: Histogram::default(),
-            last_delivery: Time::ZERO,
-            delivered: [0; 2],
-            window: Window::default(),
-            phases: [""; 2],
+            settings,
+            initial_sequence,
+            remains: None,
         }
     }
 
@@ -154,13 +161,10 @@ impl TcpStream {
                 return;
             }
         };
-        if timer != Timer::Application
-            && let Some(connection) = &mut self.ends[end]
-        {
+        if timer != Timer::Application {
+            let Some(connection) = &mut self.ends[end] else { return };
             lent = sim.lend_outbox(connection);
-            if connection.poll_timeout() <= now {
-                connection.handle_timeout(now);
-            }
+            connection.handle_timeout(now);
         }
         self.drive::<M>(end, endpoints, sim);
         self.return_outbox(end, lent, sim);
@@ -266,23 +270,48 @@ impl TcpStream {
         }
     }
 
-    /// A segment will arrive soon at the end that it is sent to.
+    /// A segment will arrive soon: asks for the memory that it will need of this.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_start::<{ offset_of!(TcpStream, application) }>(self);
+    }
+
+    /// The same, for the end that it is sent to.
     #[inline]
     pub(crate) fn prefetch_end(&self, forward: bool) {
+        let brings_acks = self.brings_acks(forward);
         if let Some(end) = &self.ends[usize::from(forward)] {
-            end.prefetch(usize::from(forward) != self.data_end);
+            end.prefetch(!brings_acks);
+        }
+        if brings_acks {
+            self.rtt.prefetch();
         }
     }
 
-    /// The same, for what the end points to.
+    /// The same, for what the end points to, where it is not data that arrive.
     #[inline]
     pub(crate) fn prefetch_behind_end(&self, forward: bool) {
-        if let Some(end) = &self.ends[usize::from(forward)] {
+        if self.brings_acks(forward)
+            && let Some(end) = &self.ends[usize::from(forward)]
+        {
             end.prefetch_behind();
+            self.rtt.prefetch_bucket();
         }
-        if usize::from(forward) == self.data_end {
-            self.rtt.prefetch();
+    }
+
+    /// The counters of the ends that send payload will be read soon.
+    pub(crate) fn prefetch_counters(&self) {
+        for end in [CLIENT, SERVER].into_iter().filter(|end| self.sends(*end)) {
+            if let Some(connection) = &self.ends[end] {
+                connection.prefetch_counters();
+            }
         }
+    }
+
+    /// Whether segments of this direction bring ACKs as a rule, not data.
+    #[inline]
+    fn brings_acks(&self, forward: bool) -> bool {
+        u8::from(forward) == self.data_end
     }
 
     /// The server's end comes into being with the first SYN.
@@ -318,7 +347,7 @@ impl TcpStream {
     /// Does all that follows from the last thing that happened to an end.
     fn drive<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let forward = end == CLIENT;
-        let timer = if forward { Timer::Sender } else { Timer::Receiver };
+        let is_data_end = end == usize::from(self.data_end);
         loop {
             let Some(connection) = &mut self.ends[end] else { return };
             if connection.has_to_transmit() {
@@ -327,7 +356,7 @@ impl TcpStream {
             let mut acted = false;
             while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {
                 match notice {
-                    Notice::RttSample(rtt) if end == self.data_end => self.rtt.record(rtt),
+                    Notice::RttSample(rtt) if is_data_end => self.rtt.record(rtt),
                     Notice::RttSample(_) => {}
                     other => acted |= self.notice(end, other, endpoints, sim),
                 }
@@ -337,11 +366,11 @@ impl TcpStream {
                 break;
             }
         }
-        if end == self.data_end {
+        if is_data_end {
             self.observe(end, endpoints, sim);
         }
         if let Some(connection) = &self.ends[end] {
-            sim.set_timer_no_later(endpoints.place, timer, connection.poll_timeout());
+            sim.set_end_timer(endpoints.place, end, connection.poll_timeout());
         }
         if self.closed == [true; 2] && !self.aborted {
             self.retire();
@@ -372,7 +401,7 @@ impl TcpStream {
                 }
             }
             Notice::CaState(state) => {
-                if end == self.data_end {
+                if end == usize::from(self.data_end) {
                     event("state", Some(state_name(state)));
                 }
             }
@@ -412,7 +441,7 @@ impl TcpStream {
         }
         self.delivered[end] = received;
         self.last_delivery = sim.now();
-        self.application.on_data(end, connection, &mut Context { endpoints, sim })
+        self.answers && self.application.on_data(end, connection, &mut Context { endpoints, sim })
     }
 
     /// Keeps account of the window and phase of the end that sends most.
@@ -422,8 +451,8 @@ impl TcpStream {
         let now = sim.now();
         self.window.set(connection.cwnd(), now);
         let phase = connection.control().telemetry().phase;
-        if !core::ptr::eq(phase, self.phases[end]) && phase != self.phases[end] {
-            self.phases[end] = phase;
+        if !core::ptr::eq(phase, self.phase) && phase != self.phase {
+            self.phase = phase;
             sim.recorder.stream_event(now, endpoints.stream, "phase", Some(phase));
         }
     }
@@ -455,7 +484,7 @@ impl TcpStream {
 
     /// Whether `end` sends payload.
     fn sends(&self, end: usize) -> bool {
-        end == CLIENT || self.application.answers()
+        end == CLIENT || self.answers
     }
 
     /// Where accelerators and caches on the way are, and figures of the two legs of each.

@@ -4,7 +4,7 @@ use core::mem::offset_of;
 use std::collections::VecDeque;
 
 use tcplab_control::{CaState, Control, TcpSock};
-use tcplab_units::{Span, Time, prefetch_start};
+use tcplab_units::{Span, Time, prefetch, prefetch_start};
 
 use crate::ecn::EcnState;
 use crate::gro::Gro;
@@ -461,6 +461,12 @@ impl Connection {
         } else {
             prefetch_start::<{ offset_of!(Connection, snd.undo) }>(self);
         }
+    }
+
+    /// The counters will be read soon.
+    #[inline]
+    pub fn prefetch_counters(&self) {
+        prefetch(&self.snd.counters);
     }
 
     /// The same for the memory behind the endpoint.

@@ -170,9 +170,10 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn prefetch(&self) {
         if !self.slots.is_empty() {
-            prefetch(self.get(self.head));
-            prefetch(self.get(self.head + 1));
-            prefetch(self.get(self.tail));
+            // As a rule an ACK takes away two, after which the next one is the first, and makes room for two.
+            for id in [self.head, self.head + 1, self.head + 2, self.tail, self.tail + 1] {
+                prefetch(self.get(id));
+            }
         }
     }
 
