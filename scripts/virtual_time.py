@@ -93,7 +93,7 @@ class Case:
         if self.both_ways:
             path["reverse"] = {"queue": queue}
         if self.drop_every:
-            path["loss"] = {"every": f"{self.drop_every} packets"}
+            path["loss"] = {"every": f"{self.drop_every} packets", "before_queue": True}
         flows: list[dict[str, Any]] = []
         for number, control in enumerate(self.controls):
             flow = {"name": f"f{number}", "cc": control, "ip": self.ip, "start": f"{number * apart} ms"}
@@ -159,6 +159,7 @@ PIE, PIE_TC = {"kind": "pie", "tupdate": "20 ms"}, ["pie", "tupdate", "20ms"]
 CASES: dict[str, Case] = {
     **{f"{one} alone": droptail(20, 40, 1, one) for one in (*CONTROLS, "westwood")},
     **{f"{one}, one packet in 500 lost": droptail(20, 40, 1, one, **LOSS) for one in CONTROLS},
+    "bbr1, one packet in 8 lost": droptail(20, 40, 1, "bbr1", drop_every=8),
     "reno, half a BDP": droptail(20, 40, 0.5, "reno"),
     "cubic, half a BDP": droptail(20, 40, 0.5, "cubic"),
     "cubic, 21 packets": droptail(100, 10, 0.25, "cubic"),
