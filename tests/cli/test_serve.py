@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tcplab.cli.bulk import path_line
+
 from .test_echo import Ended
 
 Start = Callable[..., subprocess.Popen[str]]
@@ -35,3 +37,23 @@ def test_a_url_that_cannot_be_read_is_wrong_input(command: str, tcplab: Callable
         assert done.returncode == 2, done.stderr
         assert why in done.stderr
         assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--allow", "--target"])
+def test_a_network_that_cannot_be_read_is_wrong_input(
+    option: str, tcplab: Callable[..., Ended], here: Path
+) -> None:
+    state = ("--state", here / "state")
+    for network in ("10.0.0.0/33", "192.0.2.0/255.255.255.0", "localhost", "2001:db8::/-1"):
+        done = tcplab("serve", *state, option, "192.0.2.0/24", option, network)
+        assert done.returncode == 2, done.stderr
+        assert f"{option}: {network!r} is not a network" in done.stderr
+    assert not (here / "state").exists()
+
+
+def test_a_fast_path_is_described_in_units_that_people_use() -> None:
+    path = {"rtt": 24_900, "mtu": 65_535, "hops": 1, "bandwidth": 4.62e10}
+    assert (
+        path_line(path)
+        == "path     idle RTT 0.0249 ms, MTU 65535 B, 1 hop, about 46.2 Gbit/s at the bottleneck"
+    )

@@ -64,10 +64,12 @@ def run(
 
 def path_line(path: dict[str, Any]) -> str:
     """The measured path as a line of text."""
+    from tcplab import quantities
+
     if path["rtt"] is None:
         return "path     UDP, TCP and ICMP are blocked: RTT, MTU and hops are unknown"
     rate = (
-        "" if path["bandwidth"] is None else f", about {path['bandwidth'] / 1e6:.3g} Mbit/s at the bottleneck"
+        "" if path["bandwidth"] is None else f", about {quantities.rate(path['bandwidth'])} at the bottleneck"
     )
     hops = "" if path["hops"] is None else f", {path['hops']} hop{'' if path['hops'] == 1 else 's'}"
     mtu = "MTU unknown" if path["mtu"] is None else f"MTU {path['mtu']} B"

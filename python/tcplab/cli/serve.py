@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,16 +87,30 @@ def serve(
         "directory": str((state or Path("~/.config/tcplab/serve").expanduser()).absolute()),
         "node": agent_command_of_a_client(),
         "clients": max_clients,
-        "allow": allow or [],
+        "allow": _networks("--allow", allow),
         "ports": _range(ports) if ports else None,
         "limits": {
             "duration": value_of_option(max_duration, "positive-time", "--max-duration"),
             "rate": value_of_option(max_rate, "rate", "--max-rate") if max_rate else None,
             "streams": max_streams,
-            "targets": target or [],
+            "targets": _networks("--target", target),
         },
     }
     listen("serve", settings, _described, json=json)
+
+
+def _networks(option: str, given: list[str] | None) -> list[str]:
+    for text in given or []:
+        address, slash, bits = text.partition("/")
+        try:
+            ipaddress.ip_network(
+                (address, int(bits) if slash else 128 if ":" in address else 32), strict=False
+            )
+        except ValueError:
+            raise CommandError(
+                f"{option}: {text!r} is not a network such as 192.0.2.0/24", Code.INPUT
+            ) from None
+    return given or []
 
 
 def _range(text: str) -> tuple[int, int]:

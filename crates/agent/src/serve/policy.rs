@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tcplab_plan::Traffic;
+use tcplab_units::Rate;
 
 use super::network::Network;
 use super::ports::Lease;
@@ -179,7 +180,9 @@ impl<'a, 'p> Policy<'a, 'p> {
             let has_rate = traits.is_some_and(|traits| traits.bulk);
             let rate = if has_rate { number(flow, "rate")? } else { rate_of_pings(flow)? };
             if rate > each {
-                return Err(format!("a flow sends {maximum} bit/s at most from this service"));
+                let maximum =
+                    Rate::from_bits_per_sec(maximum).map_or("nothing".to_owned(), |rate| rate.to_string());
+                return Err(format!("a flow sends {maximum} at most from this service"));
             }
             return Ok(asked);
         }

@@ -36,7 +36,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     for name in used:
         if name not in places and name not in plan.get("hosts_at", {}):
             fix = f"--at {name}=ssh://USER@HOST"
-            yield Problem(f"nodes.{name}", f"no address is given of the host {name} is", fix)
+            yield Problem(f"nodes.{name}", f"no address is given for the host {name}", fix)
     for name in known:
         if name not in used:
             yield Problem(

@@ -73,9 +73,13 @@ class Place:
         """Read a URL; raises PlaceError."""
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
+            host = parts.hostname
         except ValueError as problem:
             raise PlaceError(f"{url!r}: {problem}") from None
+        try:
+            port = parts.port
+        except ValueError:
+            raise PlaceError(f"{url!r}: the port is not a number from 0 to 65535") from None
         if parts.scheme not in _KEYS:
             raise PlaceError(f"{url!r} is not a host: {_FORMS}")
         if parts.scheme == "local":
