@@ -36,7 +36,7 @@ pub(crate) struct AckState {
     /// Segments delivered by SACK, duplicates included.
     pub sack_delivered: u32,
     /// Flags of `in_ack_event`, with accurate ECN still to be raised.
-    pub event: u32,
+    event: u32,
 }
 
 impl Connection {
@@ -93,7 +93,7 @@ impl Connection {
             self.sk.icsk_retransmits = 0;
         }
         self.note_ack_header(segment, prior_snd_una, &mut state);
-        self.snd.persist.probes_out = 0;
+        self.snd.persist.note_answer();
         if prior_packets == 0 {
             self.note_accurate_ecn(segment, 0, &mut state);
             if state.flags.dsack {
@@ -378,7 +378,7 @@ impl Connection {
             let raises = if self.snd.rack.reorders() { flags.delivers() } else { flags.data_acked };
             if raises {
                 self.snd.control.cong_avoid(&mut self.sk, ack, delivered);
-                self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+                self.snd.cwnd_use.renew(self.sk.tcp_mstamp);
             }
         }
         self.update_pacing_rate();

@@ -398,9 +398,6 @@ impl Connection {
         let sk = &self.sk;
         let (busy_time, rwnd_limited, sndbuf_limited) = self.snd.chrono.spans(now.as_us() + EPOCH_US);
         let us = |us: u32| Span::from_us(u64::from(us));
-        let rate = &self.snd.latest_rate;
-        let delivery_rate = (rate.interval_us > 0)
-            .then(|| u64::from(rate.delivered) * u64::from(sk.mss_cache) * 8_000_000 / rate.interval_us);
         Info {
             ca_state: self.ca_state(),
             cwnd: sk.snd_cwnd,
@@ -414,8 +411,8 @@ impl Connection {
             pacing_rate: (sk.sk_pacing_status != tcplab_control::sock::PACING_NONE
                 && sk.sk_pacing_rate != u64::MAX)
                 .then(|| sk.sk_pacing_rate.saturating_mul(8)),
-            delivery_rate,
-            app_limited: rate.app_limited,
+            delivery_rate: self.snd.latest_rate.bits_per_sec(sk.mss_cache),
+            app_limited: self.snd.latest_rate.is_app_limited(),
             rwnd: u64::from(self.snd.wnd),
             mss: sk.mss_cache,
             rto: Span::from_us(self.snd.rtt.rto_us()),

@@ -8,11 +8,18 @@ use crate::seq::before;
 #[derive(Debug, Default)]
 pub(crate) struct CwndUse {
     /// When the window was last known to be in full use or was changed, microseconds.
-    pub stamp_us: u64,
+    stamp_us: u64,
     /// Maximum segments out since.
     used: u32,
     /// The present round of measurement ends when this is acknowledged.
     round_end: u32,
+}
+
+impl CwndUse {
+    /// The window is in full use, or was changed, at `now_us`.
+    pub(crate) fn renew(&mut self, now_us: u64) {
+        self.stamp_us = now_us;
+    }
 }
 
 impl Connection {

@@ -178,7 +178,7 @@ impl Connection {
         };
         self.snd.small_end = self.sk.snd_una;
         self.snd.last_sent_us = self.sk.tcp_mstamp;
-        self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        self.snd.cwnd_use.renew(self.sk.tcp_mstamp);
         // A SYN lost more than once asks for care (RFC 5681, section 3.1; Linux `tcp_init_transfer`).
         self.sk.snd_cwnd = if self.handshake.retries > 1 { 1 } else { self.config.initial_window };
         self.rcv.delack =

@@ -10,6 +10,12 @@ use crate::transmit::Push;
 /// Segments sent unpaced at the start of a connection, as by Linux `tcp_update_skb_after_send`.
 const UNPACED_SEGMENTS: u64 = 10;
 
+/// When the next burst may leave, if one whose length at the pacing rate is `length_ns` leaves at `leaves` and might have left
+/// at `earliest` already. Up to half of its length is forgiven for lateness (`tcp_update_skb_after_send`).
+fn next_departure(earliest: u64, leaves: u64, length_ns: u64) -> u64 {
+    leaves + length_ns - (leaves - earliest).min(length_ns / 2)
+}
+
 impl Connection {
     fn paces(&self) -> bool {
         self.sk.sk_pacing_status == PACING_NEEDED
@@ -35,7 +41,7 @@ impl Connection {
         if self.paces() { self.departure().since(self.now) } else { Span::ZERO }
     }
 
-    /// A burst of `bytes`, already counted, leaves: sets when the next may. Up to half of it is forgiven for lateness.
+    /// A burst of `bytes`, already counted, leaves: sets when the next may.
     pub(crate) fn pace(&mut self, bytes: u32) {
         let previous = self.sk.tcp_wstamp_ns;
         self.sk.tcp_wstamp_ns = previous.max(self.sk.tcp_clock_cache);
@@ -45,8 +51,7 @@ impl Connection {
         let rate = self.sk.sk_pacing_rate;
         if rate != u64::MAX && rate != 0 {
             let length_ns = u64::from(bytes) * 1_000_000_000 / rate;
-            let credit = self.sk.tcp_wstamp_ns - previous;
-            self.sk.tcp_wstamp_ns += length_ns - credit.min(length_ns / 2);
+            self.sk.tcp_wstamp_ns = next_departure(previous, self.sk.tcp_wstamp_ns, length_ns);
         }
     }
 
@@ -70,5 +75,18 @@ impl Connection {
             rate /= u64::from(sk.srtt_us);
         }
         sk.sk_pacing_rate = rate.min(sk.sk_max_pacing_rate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_takes_its_length_less_at_most_half_of_it_for_lateness() {
+        assert_eq!(next_departure(1_000, 1_000, 600), 1_600);
+        assert_eq!(next_departure(900, 1_000, 600), 1_500);
+        assert_eq!(next_departure(700, 1_000, 600), 1_300);
+        assert_eq!(next_departure(0, 1_000, 600), 1_300);
     }
 }

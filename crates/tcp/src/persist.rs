@@ -10,7 +10,14 @@ const RETRIES: u32 = 15;
 #[derive(Debug, Default)]
 pub(crate) struct Persist {
     /// Probes since the peer last answered.
-    pub probes_out: u32,
+    probes_out: u32,
+}
+
+impl Persist {
+    /// The peer has answered.
+    pub(crate) fn note_answer(&mut self) {
+        self.probes_out = 0;
+    }
 }
 
 impl Connection {

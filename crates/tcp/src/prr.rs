@@ -91,7 +91,7 @@ impl Connection {
             && (self.sk.icsk_ca_state == CaState::Cwr as u32 || self.snd.undo.marker().is_some())
         {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
-            self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+            self.snd.cwnd_use.renew(self.sk.tcp_mstamp);
         }
         self.snd.control.cwnd_event(&mut self.sk, CaEvent::CompleteCwr);
     }

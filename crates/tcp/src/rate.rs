@@ -10,9 +10,28 @@ use crate::seq::{after, before};
 /// The latest sample worth showing (Linux `tp->rate_delivered`, `rate_interval_us`, `rate_app_limited`).
 #[derive(Debug, Default)]
 pub(crate) struct LatestRate {
-    pub delivered: u32,
-    pub interval_us: u64,
-    pub app_limited: bool,
+    delivered: u32,
+    interval_us: u64,
+    app_limited: bool,
+}
+
+impl LatestRate {
+    /// Segments that it saw delivered.
+    #[cfg(test)]
+    pub(crate) fn delivered(&self) -> u32 {
+        self.delivered
+    }
+
+    /// The rate in bit/s for segments of `mss` bytes; none before the first sample.
+    pub(crate) fn bits_per_sec(&self, mss: u32) -> Option<u64> {
+        let bits = u64::from(self.delivered) * u64::from(mss) * 8_000_000;
+        (self.interval_us > 0).then(|| bits / self.interval_us)
+    }
+
+    /// Whether the application limited it.
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited
+    }
 }
 
 /// A segment leaves: it remembers the state of delivery (`tcp_rate_skb_sent`). `nothing_out`: no other

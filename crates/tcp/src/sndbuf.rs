@@ -241,7 +241,7 @@ impl Connection {
         }
         if !self.snd.buffer.fixed && self.sk.packets_in_flight() < self.sk.snd_cwnd {
             self.expand_send_buffer();
-            self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+            self.snd.cwnd_use.renew(self.sk.tcp_mstamp);
         }
         if self.snd.buffer.wakes_writer(self.send_memory()) {
             self.snd.buffer.writer_waits = false;

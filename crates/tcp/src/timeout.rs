@@ -85,7 +85,7 @@ impl Connection {
         }
         self.sk.snd_cwnd = self.sk.packets_in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;
-        self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        self.snd.cwnd_use.renew(self.sk.tcp_mstamp);
         if state <= CaState::Disorder as u32 {
             self.snd.rack.note_timeout(self.sk.sacked_out);
         }

@@ -113,7 +113,7 @@ impl Connection {
                 self.ecn.cancel_cwr();
             }
         }
-        self.snd.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        self.snd.cwnd_use.renew(self.sk.tcp_mstamp);
         self.snd.undo.forget();
         self.snd.rack.look_again();
         self.notice(Notice::Undo);

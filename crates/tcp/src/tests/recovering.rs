@@ -153,7 +153,7 @@ fn a_retransmission_is_the_latest_sent_for_the_rate_sample_too() {
     assert_eq!(t.sent(), ["10001:11001", "1:1001"]);
     // Delivered when they left: two (the SYN counts) and four.
     t.at(300.0, ack(11_001));
-    assert_eq!((t.end.sk.delivered, t.end.snd.latest_rate.delivered), (12, 8));
+    assert_eq!((t.end.sk.delivered, t.end.snd.latest_rate.delivered()), (12, 8));
 }
 
 #[test]
