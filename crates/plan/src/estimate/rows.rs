@@ -25,7 +25,7 @@ const GAUGES: f64 = 3.0;
 const DISK: u64 = 35_000;
 const MEMORY: u64 = 100 << 20;
 /// A stream's rows, and its sockets and histograms in the simulator.
-const STREAM_DISK: u64 = 300;
+const STREAM_DISK: u64 = 40;
 const STREAM_MEMORY: u64 = 60_000;
 /// The rows of one that has ended, as above.
 const ENDED_MEMORY: u64 = 550;
