@@ -353,10 +353,10 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
         tuple("" if math.isnan(value) else f"{value:.{scale.decimals}f}" for value in line) for line in values
     )
     over, by = (_axis_title(study, axis) for axis in (plot.over, plot.by))
-    axes = f"{_in_sentence(over)} and {_in_sentence(by)}"
+    shown = f"{_in_sentence(over)} and {_in_sentence(by)}"
     return Heatmap(
         name=name,
-        title=f"{metric_title(plot.metric)}{_whose(plot)} by {axes}{of_all(plot.where)}",
+        title=f"{metric_title(plot.metric)}{_whose(plot)} by {shown}{of_all(plot.where)}",
         x_label=over,
         y_label=by,
         z_label=_axis_label(plot.metric, scale.unit),
