@@ -37,12 +37,14 @@ pub struct Connection {
     pub(crate) established: bool,
     pub(crate) sack_ok: bool,
     pub(crate) timestamps_ok: bool,
+    /// Arriving segments are merged (`Config::gro`).
+    merges: bool,
     pub(crate) sk: TcpSock,
     pub(crate) timers: Timers,
     pub(crate) outbox: Outbox,
     pub(crate) ecn: EcnState,
-    pub(crate) config: Config,
     pub(crate) snd: Sender,
+    pub(crate) config: Config,
     pub(crate) gro: Gro,
     pub(crate) handshake: Handshake,
     pub(crate) last_invalid_us: u64,
@@ -219,6 +221,7 @@ impl Connection {
             established: false,
             sack_ok: config.sack,
             timestamps_ok: config.timestamps,
+            merges: config.gro,
             timers: Timers::new(),
             outbox: Outbox::default(),
             ecn: EcnState::default(),
@@ -291,7 +294,7 @@ impl Connection {
     /// A segment arrived.
     pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
         self.set_now(now);
-        if self.state == State::Established && !self.config.gro {
+        if self.state == State::Established && !self.merges {
             return self.handle_established(segment, segment.len);
         }
         self.handle_otherwise(segment);
@@ -299,7 +302,7 @@ impl Connection {
 
     #[inline(never)]
     fn handle_otherwise(&mut self, segment: &Segment) {
-        if self.config.gro && self.established {
+        if self.merges && self.established {
             self.gro_receive(segment);
         } else {
             self.dispatch(segment, segment.len);
@@ -457,6 +460,7 @@ impl Connection {
             prefetch_start::<{ offset_of!(Connection, snd.tail_loss) }>(self);
         } else {
             prefetch_start::<{ offset_of!(Connection, snd.undo) }>(self);
+            prefetch(&self.config);
         }
     }
 
