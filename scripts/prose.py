@@ -35,7 +35,9 @@ _NOT_A_NOUN = (
     r"sooner|later|one|matter|such"
 )
 _IS_NO = re.compile(
-    rf"(?<!there )(?<!which )(?<!here )\b(?:is|are|was|were) no (?!(?:{_NOT_A_NOUN})\b)[a-z]+", re.IGNORECASE
+    r"(?<!there[ _])(?<!which )(?<!here )(?<![^\W_])(?:is|are|was|were)[ _]no[ _]"
+    rf"(?!(?:{_NOT_A_NOUN})(?![a-z]))[a-z]+",
+    re.IGNORECASE,
 )
 _WHAT = re.compile(r"(?:^|(?<=[.:!?] ))What (?!(?:if|about|for)\b)[^.?!]*(?:[.!:]|$)")
 _COMMENT = re.compile(r"^\s*(?://[/!]?|#+|/?\*+|\"\"\")\s?(.*?)(?:\*/|\"\"\")?\s*$|^.*?\s(?://|#|/\*)\s(.*)$")

@@ -132,7 +132,7 @@ def test_an_unknown_control_is_a_mistake_of_the_scenario(scenario: Path) -> None
         assert caught.value.errors[0].suggestion == "cubic"
 
 
-def test_a_file_that_is_no_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:
+def test_a_file_that_is_not_a_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:
     for verb in (tcplab.check, tcplab.run):
         with pytest.raises(tcplab.ScenarioErrors, match="it has no CONGESTION_CONTROL"):
             verb(scenario, set={"flows.bulk.cc": "./mine.c"})

@@ -23,6 +23,11 @@ def test_is_no_before_a_noun_is_found(text: str) -> None:
     assert len(messages("a.rs", f"/// {text}")) == 1
 
 
+def test_names_are_read_as_sentences_are() -> None:
+    assert len(messages("a.rs", "fn a_link_is_no_cable() {}")) == 1
+    assert messages("a.rs", "fn there_is_no_cable() {}") == []
+
+
 @pytest.mark.parametrize("text", ["There is no route.", "It is no longer there.", "where there are no links"])
 def test_other_uses_of_no_are_left_alone(text: str) -> None:
     assert messages("a.md", text) == []
@@ -70,7 +75,7 @@ def test_a_long_sentence_of_a_message_is_found_with_its_line(name: str, text: st
     assert messages(name, text.replace("{LONG}", " word. Word" * 29)) == []
 
 
-def test_texts_of_several_lines_are_no_messages() -> None:
+def test_texts_of_several_lines_are_not_messages() -> None:
     assert messages("a.py", f'TEXT = """\n{"word " * 40}\n"""\n') == []
 
 

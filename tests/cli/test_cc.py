@@ -80,7 +80,7 @@ def test_a_name_that_the_kernel_would_not_take_is_refused(name: str, near: str, 
     assert f"`{near}`" in ended.stderr
 
 
-def test_check_of_what_is_no_control_says_what_is_missing(here: Path, tcplab: Command) -> None:
+def test_check_of_another_file_says_what_a_control_needs(here: Path, tcplab: Command) -> None:
     assert tcplab("cc", "check", str(here / "absent.c")).returncode == 2
     (here / "empty.c").write_text("int x;\n")
     ended = tcplab("cc", "check", str(here / "empty.c"))

@@ -268,7 +268,7 @@ def test_show_of_an_unknown_table_names_the_tables(done: Path, tcplab: Command) 
     assert "sockets" in hint
 
 
-def test_show_of_what_is_no_result(here: Path, tcplab: Command) -> None:
+def test_show_of_another_directory_than_a_result(here: Path, tcplab: Command) -> None:
     (here / "empty").mkdir()
     for path in ("empty", "absent", "short.yaml"):
         ended = tcplab("show", path)

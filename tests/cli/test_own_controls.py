@@ -163,7 +163,7 @@ def test_an_unknown_control_is_a_mistake_of_the_file_beside_the_others(here: Pat
         assert "sead" in ended.stderr
 
 
-def test_what_only_another_engine_has_is_no_mistake(
+def test_what_only_another_engine_has_is_not_a_mistake(
     here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tcplab.testbed.controls.available", lambda: ["cubic", "yeah"])

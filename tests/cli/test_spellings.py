@@ -91,7 +91,7 @@ def test_no_line_of_a_help_page_is_wider_than_80_columns() -> None:
     assert [line for page in pages for line in page.splitlines() if len(line) > 80] == []
 
 
-def test_an_old_spelling_names_an_option_that_is_there_and_is_no_option_itself() -> None:
+def test_an_old_spelling_names_an_option_that_is_there_and_is_not_an_option_itself() -> None:
     known = commands()
     for name, spellings in OLD.items():
         opts = {word for param in known[name].params for word in param.opts}

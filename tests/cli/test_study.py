@@ -95,7 +95,7 @@ def test_check_tells_a_study_s_mistakes_with_their_lines(tcplab: Any, study: Any
     assert "flows" not in ended.stderr
 
 
-def test_run_says_that_a_study_is_no_scenario(tcplab: Any, study: Any) -> None:
+def test_run_says_that_a_study_is_not_a_scenario(tcplab: Any, study: Any) -> None:
     ended = tcplab("run", study())
     assert ended.returncode == 2
     assert "this is a study, not a scenario: `tcplab study FILE` runs it" in ended.stderr

@@ -74,7 +74,7 @@ def test_a_control_that_does_something_else_on_the_kernel_fails_the_check(tmp_pa
     assert "Mbit/s in the simulator" in found[NAME].message
 
 
-def test_no_parameters_are_no_obstacle(tmp_path: Path) -> None:
+def test_a_control_needs_no_parameters(tmp_path: Path) -> None:
     with Held(Ours("scalable.c", source=Source(tmp_path / "scalable.c", SCALABLE))) as held:
         assert held.registered.startswith("tl_scalable")
 

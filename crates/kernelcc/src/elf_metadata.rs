@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn other_files_than_objects_are_rejected() {
         let error = ElfMetadata::read(b"int main;", "mine.o").unwrap_err();
         assert!(error.to_string().contains("mine.o"), "{error}");
     }

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_of_the_verifier_is_no_refusal() {
+    fn another_log_than_the_verifiers_is_not_a_rejection() {
         assert_eq!(Refusal::read("libbpf: map 'tl_state': failed to create: -EPERM"), None);
     }
 }

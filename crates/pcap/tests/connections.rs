@@ -209,7 +209,7 @@ fn the_same_packet_again_at_once_is_the_networks_copy() {
 }
 
 #[test]
-fn a_keep_alive_is_no_retransmission() {
+fn a_keep_alive_is_not_a_retransmission() {
     let sends = after_handshake(&[data(20, 0), ack(30, 1), client(5000, ACK, 1000, 1, 0), ack(5010, 1)]);
     let half = sent(&sends);
     assert_eq!((half.keep_alives, half.retransmissions.total()), (1, 0));

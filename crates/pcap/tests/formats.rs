@@ -214,7 +214,7 @@ fn a_cut_gzip_file_gives_what_came_before_and_says_so() {
 }
 
 #[test]
-fn what_is_no_capture_is_rejected_with_a_message() {
+fn other_files_than_captures_are_rejected_with_a_message() {
     let refused = |bytes: &[u8]| Reader::from_bytes(bytes.to_vec()).expect_err("no capture").to_string();
     assert_eq!(refused(b"GET / HTTP"), "not a pcap or pcapng file (magic 47 45 54 20)");
     assert_eq!(refused(&[]), "it has 0 bytes, too few for a capture's header");

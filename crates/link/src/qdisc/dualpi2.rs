@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jumbo_frame_alone_is_no_queue() {
+    fn a_jumbo_frame_alone_is_not_a_queue() {
         let mut queue = dualpi2(config::Dualpi2::default());
         for number in 0..2 {
             enqueue_number(&mut queue, Unit { ecn: Ecn::Ect1, ..Unit::new(9014) }, number, Time::ZERO);

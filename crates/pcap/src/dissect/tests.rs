@@ -157,7 +157,7 @@ fn a_checksum_is_verified_where_everything_was_captured() {
 }
 
 #[test]
-fn udp_without_a_checksum_is_no_error() {
+fn udp_without_a_checksum_is_not_an_error() {
     let udp = Udp { source_port: 1, destination_port: 2 };
     let mut frame = FrameBuffer::new(Keep::Full).udp(&ETHERNET, &IP, &udp, 3).bytes.to_vec();
     assert_eq!(info(&frame), "1 -> 2 len 3");

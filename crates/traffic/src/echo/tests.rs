@@ -226,7 +226,7 @@ fn a_client_of_another_version_is_rejected_with_a_message() {
 }
 
 #[test]
-fn a_server_of_another_version_and_what_is_no_server_are_distinguished() {
+fn a_server_of_another_version_and_another_program_are_distinguished() {
     let fake = |said: Vec<u8>| {
         let listener = TcpListener::bind(loopback(0)).unwrap();
         let address = listener.local_addr().unwrap();

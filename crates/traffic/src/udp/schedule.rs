@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gap_that_is_no_whole_number_of_nanoseconds_does_not_drift() {
+    fn a_gap_that_is_not_a_whole_number_of_nanoseconds_does_not_drift() {
         let mut schedule = Schedule::new(1000, 7_000_000, 5);
         schedule.advance(7_000_000);
         assert_eq!(schedule.due(), 5 + 8_000_000_000_000);

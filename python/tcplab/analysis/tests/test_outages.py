@@ -73,7 +73,7 @@ def test_without_an_arrival_the_outage_lasts_as_long_as_the_failure(tmp_path: Pa
     assert found.outage == pytest.approx(4090 * MS)
 
 
-def test_goodput_tells_when_a_flow_has_recovered(tmp_path: Path) -> None:
+def test_goodput_shows_when_a_flow_has_recovered(tmp_path: Path) -> None:
     def received(at: int) -> int:
         return 0 if 50 <= at < 60 else 400 if 60 <= at < 80 else 1000
 
@@ -104,7 +104,7 @@ def test_a_probe_that_waited_in_a_queue_when_the_link_failed_is_lost_to_the_fail
     assert (found.lost, found.fib) == (8, 1600 * MS)
 
 
-def test_what_a_queue_drops_once_the_tables_are_at_rest_is_no_time_of_convergence(tmp_path: Path) -> None:
+def test_what_a_queue_drops_once_the_tables_are_at_rest_is_not_a_time_of_convergence(tmp_path: Path) -> None:
     missing = pings(range(50, 56))
     missing[80] |= {"lost": True, "rtt": None}
     (found,) = outages(finished(tmp_path, events=DOWN, pings=missing))

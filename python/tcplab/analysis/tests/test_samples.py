@@ -185,7 +185,7 @@ def test_the_retransmission_rate_is_of_all_segments_sent(tmp_path: Path) -> None
     assert math.isnan(row.figures["loss_rate"].value)
 
 
-def test_the_share_of_datagrams_lost_is_no_retransmission(tmp_path: Path) -> None:
+def test_the_share_of_datagrams_lost_is_not_a_retransmission(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0]["kind"] = "udp"
     lost = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=50)

@@ -71,7 +71,7 @@ def test_under_5_percent_of_the_fair_share_is_starvation(tmp_path: Path) -> None
     assert math.isnan(more.began)
 
 
-def test_less_than_a_second_with_nothing_is_no_starvation(tmp_path: Path) -> None:
+def test_less_than_a_second_with_nothing_is_not_starvation(tmp_path: Path) -> None:
     found = faring(shared(tmp_path, [4, 4, 4, 0, 4, 4, 4], [5.0] * 7), "tcp", 3e6)
     assert found is not None
     assert found.starved == 0

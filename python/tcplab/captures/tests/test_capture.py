@@ -54,7 +54,7 @@ def test_a_capture_cut_off_is_read_up_to_there_and_says_so(lossy: Path, tmp_path
     assert capture.remarks[0].startswith("the capture is cut off in the middle of a record at byte")
 
 
-def test_what_is_no_capture_is_refused_with_what_was_found(tmp_path: Path) -> None:
+def test_other_files_than_captures_are_rejected_with_their_magic(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("these are notes")
     with pytest.raises(captures.CaptureError, match=r"notes\.txt: not a pcap or pcapng file"):

@@ -95,7 +95,7 @@ def test_what_the_headers_ask_for_is_said_in_words(
         (("ca->reductions++;", "extern u32 compute(u32); ca->reductions = compute(1);"), "calls compute"),
     ],
 )
-def test_what_compiles_but_is_no_control_is_refused(
+def test_a_file_that_compiles_but_is_not_a_control_is_rejected(
     control: Write, change: tuple[str, str], said: str
 ) -> None:
     with pytest.raises(ControlFileError, match=said):

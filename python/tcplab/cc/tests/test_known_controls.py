@@ -58,6 +58,6 @@ def test_a_file_that_does_not_compile_is_reported_with_both_lines(
     assert "reductionz" in error
 
 
-def test_what_is_no_number_is_reported_once(tmp_path: Path) -> None:
+def test_a_value_that_is_not_a_number_is_reported_once(tmp_path: Path) -> None:
     (error,) = errors(tmp_path, "{name: a, kind: tcp, cc: {name: cubic, beta: much}}")
     assert "not a number" in error

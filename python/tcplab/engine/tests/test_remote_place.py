@@ -40,7 +40,7 @@ def test_a_place_names_user_host_port_and_address() -> None:
         "tcplab://right?certificate=00",
     ],
 )
-def test_what_is_no_place_is_refused(url: str) -> None:
+def test_a_text_that_is_not_a_place_is_rejected(url: str) -> None:
     with pytest.raises(PlaceError):
         Place.read(url)
 

@@ -44,7 +44,7 @@ def test_a_path_names_each_link_with_its_direction() -> None:
     assert path(plan, "n3", "n1") == [Hop("l2", "backward"), Hop("l1", "backward")]
 
 
-def test_no_route_is_no_path() -> None:
+def test_without_a_route_there_is_no_path() -> None:
     plan = chain([100])
     assert path(plan, "n0", "elsewhere") == []
 
@@ -59,7 +59,7 @@ def test_the_bottleneck_is_the_slowest_hop() -> None:
     assert bottlenecks(chain([100, 10, 11]), FLOW) == [Hop("l1", "forward")]
 
 
-def test_links_without_a_rate_are_no_bottleneck() -> None:
+def test_links_without_a_rate_are_not_bottlenecks() -> None:
     assert bottlenecks(chain([None, None, None]), FLOW) == []
     assert bottlenecks(chain([None, 50, None]), FLOW) == [Hop("l1", "forward")]
 

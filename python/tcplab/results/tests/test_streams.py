@@ -41,7 +41,7 @@ def test_a_stream_is_read_up_to_its_last_whole_batch(tmp_path: Path) -> None:
     assert sorted(read) == read, "more bytes give no fewer rows"
 
 
-def test_what_is_no_stream_is_named(tmp_path: Path) -> None:
+def test_tables_that_are_not_streams_are_named(tmp_path: Path) -> None:
     (tmp_path / "pings.a.arrows").write_bytes(b"\xff\xff\xff\xff\x08\x00\x00\x00" + b"\x41" * 64)
     with pytest.raises(ResultsError, match=r"pings\.a\.arrows"):
         read_streams(tmp_path, "pings")

@@ -138,7 +138,7 @@ def test_hosts_pass_nothing_on() -> None:
     assert routes(made, "a")["b"] == "a-r"
 
 
-def test_switches_are_no_destinations_but_know_the_way() -> None:
+def test_switches_are_not_destinations_but_know_the_way() -> None:
     made = plan("a, b, {name: w, kind: switch}", "{ends: [a, w]}, {ends: [w, b]}")
     assert routes(made, "a") == {"b": "a-w"}
     assert routes(made, "w") == {"a": "a-w", "b": "w-b"}

@@ -74,7 +74,7 @@ def test_rates_are_what_arrives_at_the_ends_of_a_link_and_what_senders_have_ackn
     assert update["sockets"]["a 1>2"]["acked"] == 80_000
 
 
-def test_a_socket_that_sends_nothing_is_no_sender() -> None:
+def test_a_socket_that_sends_nothing_is_not_a_sender() -> None:
     rates = Rates({})
     rates.after(_line(1, 0, 0))
     update = rates.after(_line(2, 0, 500))

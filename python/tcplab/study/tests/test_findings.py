@@ -135,5 +135,5 @@ def test_labels_that_are_amounts_stand_to_scale(
 
 
 @pytest.mark.parametrize("labels", [["reno", "cubic"], ["10 ms", "10 Mbit/s"], ["10 ms", "many"], []])
-def test_names_and_mixed_units_are_no_amounts(labels: list[str]) -> None:
+def test_names_and_mixed_units_are_not_amounts(labels: list[str]) -> None:
     assert amounts(labels) is None

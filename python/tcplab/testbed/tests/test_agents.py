@@ -26,6 +26,6 @@ def test_a_key_that_another_version_does_not_send_is_named_with_a_hint() -> None
 
 
 @pytest.mark.parametrize("said", [b"[1]\n", b"Welcome\n"])
-def test_what_is_no_message_is_quoted(said: bytes) -> None:
+def test_a_line_that_is_not_a_message_is_quoted(said: bytes) -> None:
     with pytest.raises(TestbedError, match=r"a: said b'"):
         agents(said).greet()

@@ -33,7 +33,7 @@ def test_only_links_that_do_something_are_emulated() -> None:
     assert [(wire.name, wire.emulated) for wire in wires] == [("a-r", False), ("r-b", True)]
 
 
-def test_a_link_that_is_down_or_will_be_is_no_cable() -> None:
+def test_a_link_that_is_down_or_will_be_is_not_a_cable() -> None:
     down = plan({"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], "up": "off"}]}, AB)
     later = plan({"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], "at": {"1 s": {"up": "off"}}}]}, AB)
     assert lay_out(down).wires[0].emulated

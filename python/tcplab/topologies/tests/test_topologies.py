@@ -187,7 +187,7 @@ def test_containerlabs_netem_commands(tmp_path: Path, command: str, forward: dic
 
 @pytest.mark.parametrize("name", ["x.mn", "x.clab.yml", "x.yaml"])
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"hosts": 3}', "name: x\ntopology: {nodes: [1]}"])
-def test_what_is_no_topology_is_said(tmp_path: Path, name: str, text: str) -> None:
+def test_other_files_than_topologies_are_rejected(tmp_path: Path, name: str, text: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UnreadableError):

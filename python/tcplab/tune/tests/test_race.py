@@ -87,7 +87,7 @@ def test_what_fails_a_constraint_or_cannot_run_leaves_with_its_reason() -> None:
     }
 
 
-def test_nothing_feasible_is_no_winner() -> None:
+def test_without_a_feasible_candidate_there_is_no_winner() -> None:
     placed = race(["a"], lambda left, n: {"a": Measured(np.ones(n), False, "too slow")})
     assert placed[0].left_in == 1
 

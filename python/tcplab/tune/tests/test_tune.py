@@ -141,7 +141,7 @@ def test_a_path_with_values_is_a_knob() -> None:
         (["cc", "cc=reno"], "named twice"),
     ],
 )
-def test_what_is_no_knob_is_reported(over: list[str], message: str) -> None:
+def test_an_unknown_parameter_is_reported(over: list[str], message: str) -> None:
     with pytest.raises(KnobError, match=message.replace("?", r"\?")):
         read(over, PLAN)
 

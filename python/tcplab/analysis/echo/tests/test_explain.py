@@ -51,7 +51,7 @@ def test_a_retransmission_timeout_is_not_taken_for_a_delayed_ack() -> None:
     assert "delayed ACK" not in found
 
 
-def test_a_wide_distribution_is_no_stall() -> None:
+def test_a_wide_distribution_is_not_a_stall() -> None:
     rng = np.random.default_rng(1)
     wide = Series(0, 1, rng.exponential(30e6, 5000))
     assert "delayed ACK" not in kinds([wide], Path(mss=1448))
@@ -124,7 +124,7 @@ def test_clients_that_leave_the_link_idle_do_not_share_it() -> None:
     assert "sharing" not in kinds(series, clients=8)
 
 
-def test_what_several_clients_take_from_each_other_is_no_stall_of_the_path() -> None:
+def test_what_several_clients_take_from_each_other_is_not_a_stall_of_the_path() -> None:
     series = [Series(client, 4096, np.full(20, 45e6)) for client in range(2)]
     assert "delayed ACK" not in kinds(series, clients=2)
     assert "delayed ACK" in kinds(series[:1])

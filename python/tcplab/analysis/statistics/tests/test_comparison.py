@@ -80,7 +80,7 @@ def test_holm_gives_the_published_example() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
-def test_holm_passes_over_what_cannot_be_judged() -> None:
+def test_holm_passes_over_nan() -> None:
     adjusted = holm([0.01, math.nan, 0.02])
     assert adjusted[0] == pytest.approx(0.02)
     assert math.isnan(adjusted[1])

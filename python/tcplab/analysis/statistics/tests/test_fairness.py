@@ -61,7 +61,7 @@ def test_convergence_is_when_all_stay_near_the_fair_rate() -> None:
     assert convergence_time(times, rates, 0.0) == pytest.approx(4.0)
 
 
-def test_a_short_meeting_is_no_convergence() -> None:
+def test_a_short_meeting_is_not_convergence() -> None:
     times = np.arange(1.0, 11.0)
     rates = np.array([[9.0, 1.0]] * 4 + [[5.0, 5.0]] + [[9.0, 1.0]] * 5)
     assert convergence_time(times, rates, 0.0, hold=2.0) is None
