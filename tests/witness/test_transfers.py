@@ -18,9 +18,9 @@ from tcplab.testbed.tests import uml
 # those of queues too, so that one kernel at a time takes a CPU.
 pytestmark = pytest.mark.xdist_group("witness")
 
-# Some, and for a shorter time than on the page.
+# Some, for a shorter time than on the page and less often.
 SHARED: dict[str, Case] = {
-    name: replace(SHARES[name], seconds=20)
+    name: replace(SHARES[name], seconds=20, starts=SHARES[name].starts[:4])
     for name in (
         "reno beside bbr1, 0.5 BDP",
         "reno beside bbr1, 1 BDP",
