@@ -339,11 +339,11 @@ def test_remedies_that_make_no_sense_are_refused(here: Path, tcplab: Command) ->
         "flows: [{name: ping, kind: ping}]\n"
     )
     for words, said in (
-        (["short.yaml", "--with-streams", "0"], "0 is not in the range 2<=x<=100000"),
+        (["short.yaml", "--streams", "0"], "0 is not in the range 2<=x<=100000"),
         (["short.yaml", "--with-accelerator", "nowhere"], "an accelerator on a path is at `left`"),
         (["short.yaml", "--with-cache"], "none is of kind http"),
         (["ping.yaml", "--with-accelerator"], "no flow of the scenario can be accelerated: none uses TCP"),
-        (["ping.yaml", "--with-streams", "2"], "none is of kind tcp or http"),
+        (["ping.yaml", "--streams", "2"], "none is of kind tcp or http"),
     ):
         ended = tcplab("run", *words)
         assert ended.returncode == 2

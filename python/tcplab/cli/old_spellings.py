@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 _OUT = {"--out": "--output"}
 _PCAP = {"-f": "--flow", "-l": "--limit"}
 OLD: Mapping[str, Mapping[str, str]] = {
-    "run": {**_OUT, "--streams": "--with-streams"},
+    "run": _OUT,
     "study run": _OUT,
     "study query": {"--csv": "--format=csv"},
     "tune": _OUT,

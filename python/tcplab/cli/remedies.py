@@ -1,4 +1,4 @@
-"""`tcplab run --with-accelerator`, `--with-cache`, `--with-streams`: a scenario with and without remedies."""
+"""`tcplab run --with-accelerator`, `--with-cache`, `--streams`: a scenario with and without remedies."""
 
 from __future__ import annotations
 

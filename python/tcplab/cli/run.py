@@ -86,7 +86,7 @@ def run(
     streams: Annotated[
         int | None,
         typer.Option(
-            "--with-streams",
+            "--streams",
             min=2,
             max=100_000,
             metavar="N",
