@@ -159,7 +159,6 @@ PIE, PIE_TC = {"kind": "pie", "tupdate": "20 ms"}, ["pie", "tupdate", "20ms"]
 CASES: dict[str, Case] = {
     **{f"{one} alone": droptail(20, 40, 1, one) for one in (*CONTROLS, "westwood")},
     **{f"{one}, one packet in 500 lost": droptail(20, 40, 1, one, **LOSS) for one in CONTROLS},
-    "bbr1, one packet in 8 lost": droptail(20, 40, 1, "bbr1", drop_every=8),
     "reno, half a BDP": droptail(20, 40, 0.5, "reno"),
     "cubic, half a BDP": droptail(20, 40, 0.5, "cubic"),
     "cubic, 21 packets": droptail(100, 10, 0.25, "cubic"),
