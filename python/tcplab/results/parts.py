@@ -12,14 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import polars as pl
-
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_whole
-from tcplab.results.tables import conform, write_frame, write_table
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tcplab.plan.types import Plan
+
+# polars is imported where rows have come: another thread loads it while the simulation runs.
 
 DIR = "parts"
 """Where parts are until they are joined, in the run directory."""
@@ -55,6 +56,10 @@ class TableParts:
 
     def add(self, name: str, data: bytes) -> None:
         """Write more rows of a table, an Arrow IPC file; raises ResultsError when they cannot be written."""
+        import polars as pl
+
+        from tcplab.results.tables import conform
+
         frame = conform(name, pl.read_ipc(BytesIO(data)))
         if name != "flows":
             self._write(name, 0, frame)
@@ -67,6 +72,10 @@ class TableParts:
 
     def finish(self, rest: Mapping[str, bytes]) -> None:
         """Write all tables, of which `rest` has the rows that have not come in parts."""
+        import polars as pl
+
+        from tcplab.results.tables import write_table
+
         for name, data in rest.items():
             if name in self._files:
                 self.add(name, data)
@@ -75,6 +84,8 @@ class TableParts:
                 write_table(self._run_dir, name, pl.read_ipc(BytesIO(data)))
 
     def _write(self, name: str, group: int, frame: pl.DataFrame) -> None:
+        from tcplab.results.tables import write_frame
+
         files = self._files.setdefault(name, defaultdict(list))[group]
         path = self._run_dir / DIR / f"{name}-{group}-{len(files)}.parquet"
         try:
@@ -85,6 +96,10 @@ class TableParts:
         files.append(path)
 
     def _join(self, name: str) -> None:
+        import polars as pl
+
+        from tcplab.results.tables import write_frame
+
         groups = self._files[name]
         if name == "flows":
             for group, files in groups.items():
