@@ -151,6 +151,7 @@ impl Prober {
     fn new(reflector: SocketAddr, token: u64) -> io::Result<Prober> {
         let socket = open(reflector.ip())?;
         socket.connect(&reflector.into())?;
+        // As above: without stamps an answer counts when it is read.
         let _ = datagram::stamp_arrivals(&socket);
         socket.set_read_timeout(Some(Duration::from_millis(5)))?;
         let v6 = reflector.is_ipv6();
