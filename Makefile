@@ -35,8 +35,10 @@ $(PAGE): $(WEB)
 	@scripts/setup ui
 	cd web && npm ci --no-fund --no-audit --loglevel=error && npm run --silent build
 
-# What compares times of the running kernel runs alone. The kernel's other tests run two at a time and mostly wait: two workers more.
+# The kernel's tests run two at a time and mostly wait: two workers more.
 KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
+# They take much CPU time, and none of them reads a clock.
+TIMELESS = tests/witness tests/test_studies.py
 
 test: test-rust test-controls test-page test-python test-alone ## every test
 
@@ -51,10 +53,14 @@ test-page: ui
 	cd web && npm test --silent
 
 test-python: setup-develop ui
-	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
+	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone' \
+		$(TIMELESS:%=--ignore=%)
 
+# What compares times of the running kernel. That mostly waits: the others get what it leaves of the CPUs, and no more.
 test-alone: setup-develop
-	$(RUN)/pytest -rs --durations=15 -m alone tests/kernel tests/remote
+	@chrt --idle 0 $(RUN)/pytest -n $$(nproc) --dist loadgroup --durations=10 $(TIMELESS) & timeless=$$!; \
+	$(RUN)/pytest -n 2 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote; alone=$$?; \
+	wait $$timeless && exit $$alone
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)

@@ -21,6 +21,8 @@ from .cached import ORIGIN
 Scenario = dict[str, Any]
 # Load controls of ours, some under the names that others of these expect.
 LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
+# With these they take about as long as all others.
+BESIDE_THEM = {"test_accelerator_stress", "test_routing", "test_topo"}
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 
@@ -30,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            group = "controls" if item.path.stem in LOADING else "kernel"
+            group = "controls" if item.path.stem in LOADING | BESIDE_THEM else "kernel"
             item.add_marker(pytest.mark.xdist_group(group))
             if isinstance(item, pytest.Function) and JUDGING & set(item.fixturenames):
                 item.add_marker(pytest.mark.alone)

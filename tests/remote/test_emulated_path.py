@@ -15,7 +15,7 @@ from .emulated import Reached, reached
 from .hosts import obstacle
 from .running import Run as RemoteRun
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.xdist_group("controls")]
 
 CONTROLS = ("reno", "cubic", "bbr1", "tl_bbr2")
 PAIRS = {control: (f"left-{control}", f"right-{control}") for control in CONTROLS}

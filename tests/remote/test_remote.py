@@ -317,6 +317,7 @@ def test_both_ends_are_captured_and_pair(hosts: Hosts, probes: str) -> None:
     # Real hosts have clocks of their own.
     assert not ends.same_clock
     # The flow alone: probes of the path came before; the connection over which the capture came is left out.
+    assert len(ends.flows) == 1, [(flow, [way.sent for way in each]) for flow, each in ends.flows]
     [(_, ways)] = ends.flows
     assert ends.unpaired == (0, 0)
     assert sum(way.arrived for way in ways) > 10
