@@ -17,7 +17,7 @@ const CATCH_UP: u64 = 2;
 /// heap by (time, sequence); reordering is never switched off again, so the line then only runs empty.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayLine<P> {
-    line: VecDeque<(Time, P)>,
+    line: VecDeque<Entry<P>>,
     loose: BinaryHeap<Flying<P>>,
     /// Departure and arrival of the last packet of the line.
     departed: Time,
@@ -25,6 +25,16 @@ pub(crate) struct DelayLine<P> {
     sequence: u64,
     /// Of the host at the far end, if it takes time.
     wake_up: Option<WakeUp>,
+}
+
+/// A packet of the line.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<P> {
+    /// When it arrives.
+    pub(crate) at: Time,
+    /// When it came to the link, or set off.
+    pub(crate) since: Time,
+    pub(crate) packet: P,
 }
 
 #[derive(Clone, Debug)]
@@ -64,7 +74,19 @@ impl<P> DelayLine<P> {
             None => self.arrived,
             Some(wake_up) => wake_up.after(self.arrived),
         };
-        self.line.push_back((at, packet));
+        self.push(at, departed, packet);
+    }
+
+    /// Sends `packet` off to arrive at `at`, which is not before its predecessor. It came to the link at `since`.
+    #[inline]
+    pub(crate) fn push(&mut self, at: Time, since: Time, packet: P) {
+        self.line.push_back(Entry { at, since, packet });
+    }
+
+    /// The one of those in order that arrives after `ahead` others.
+    #[inline]
+    pub(crate) fn get(&self, ahead: usize) -> Option<&Entry<P>> {
+        self.line.get(ahead)
     }
 
     /// Sends `packet` off to arrive at `at`, whatever is before it.
@@ -85,7 +107,7 @@ impl<P> DelayLine<P> {
 
     #[inline]
     fn next_in_line(&self) -> Time {
-        self.line.front().map_or(Time::NEVER, |&(at, _)| at)
+        self.line.front().map_or(Time::NEVER, |entry| entry.at)
     }
 
     /// Takes the next packet that arrives by `now`.
@@ -93,9 +115,14 @@ impl<P> DelayLine<P> {
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, P)> {
         if self.loose.is_empty() {
             let at = self.next_in_line();
-            return if at <= now && at != Time::NEVER { self.line.pop_front() } else { None };
+            return if at <= now && at != Time::NEVER { self.pop() } else { None };
         }
         self.take_due_of_both(now)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<(Time, P)> {
+        self.line.pop_front().map(|entry| (entry.at, entry.packet))
     }
 
     fn take_due_of_both(&mut self, now: Time) -> Option<(Time, P)> {
@@ -104,15 +131,15 @@ impl<P> DelayLine<P> {
             return None;
         }
         if self.next_in_line() == next {
-            return self.line.pop_front();
+            return self.pop();
         }
         self.loose.pop().map(|flying| (flying.at, flying.packet))
     }
 
-    /// The one of those in order that arrives after `ahead` others.
+    /// Its packet.
     #[inline]
     pub(crate) fn upcoming(&self, ahead: usize) -> Option<&P> {
-        self.line.get(ahead).map(|(_, packet)| packet)
+        self.get(ahead).map(|entry| &entry.packet)
     }
 
     /// `upcoming` will be asked soon for the one that arrives after `ahead` others.

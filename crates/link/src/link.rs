@@ -55,8 +55,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The same for an observer that attends to drops, marks and losses only: what can be computed ahead is. Changes cannot be
-    /// planned later.
+    /// The same for an observer that attends to drops, marks and losses only: what can be computed ahead is. Calls come in the
+    /// order of their times, and changes cannot be planned later.
     pub fn ahead(config: &Direction, seed: u64) -> Link<P> {
         Link { plain: Plain::new(config), ..Link::new(config, seed) }
     }
@@ -185,8 +185,7 @@ impl<P: Packet> Link<P> {
     /// The packets and bytes that wait in the queue at `now`.
     pub fn sample(&mut self, now: Time, observer: &mut impl Observer<P>) -> QueueSample {
         if let Some(plain) = &mut self.plain {
-            plain.settle(now, &mut self.stats);
-            return plain.sample(now);
+            return plain.sample(now, self.channel.line(), &mut self.stats);
         }
         self.advance(now, observer);
         self.port.sample(now)

@@ -4,12 +4,10 @@
 //! a transmission. The simulator, which observes no departures, is served in this way where a link allows it: its
 //! deliveries, drops, marks and samples are those of the step-by-step way (`tests/plain.rs`).
 
-use std::collections::VecDeque;
-
 use tcplab_units::{Span, Time};
 
 use crate::config::{Direction, Overhead, Queue};
-use crate::delay_line::DelayLine;
+use crate::delay_line::{DelayLine, Entry};
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
 use crate::qdisc::Cause;
@@ -17,13 +15,13 @@ use crate::serializer::Serializer;
 use crate::stats::{QueueSample, Stats};
 use crate::threshold::Threshold;
 
-/// Queue and serializer, with what has not left them.
+/// Queue and serializer. Packets that have not left them are the last ones of the delay line already: the first of these is
+/// being sent, the others wait. Calls come in the order of their times.
 #[derive(Clone, Debug)]
 pub(crate) struct Plain {
-    /// The first is being sent, the others wait.
-    queued: VecDeque<Departure>,
-    /// Frame bytes of all of them.
-    bytes: u64,
+    /// Packets that were not dropped, and their frame bytes.
+    accepted: u64,
+    bytes_accepted: u64,
     limit: Threshold,
     mark_above: Threshold,
     serializer: Serializer,
@@ -31,16 +29,6 @@ pub(crate) struct Plain {
     delay: Span,
     /// When the serializer is free.
     free: Time,
-    /// When it last became so.
-    served: Time,
-}
-
-/// A packet that will leave the serializer.
-#[derive(Clone, Copy, Debug)]
-struct Departure {
-    at: Time,
-    since: Time,
-    frame_len: u32,
 }
 
 impl Plain {
@@ -56,15 +44,14 @@ impl Plain {
             return None;
         };
         config.changes.is_empty().then(|| Plain {
-            queued: VecDeque::new(),
-            bytes: 0,
+            accepted: 0,
+            bytes_accepted: 0,
             limit: Threshold::new(queue.limit, Some(*rate)),
             mark_above: Threshold::new(queue.mark_above, Some(*rate)),
             serializer: Serializer::new(*rate),
             overhead: config.overhead,
             delay: config.delay,
             free: Time::ZERO,
-            served: Time::ZERO,
         })
     }
 
@@ -78,14 +65,13 @@ impl Plain {
         stats: &mut Stats,
         observer: &mut impl Observer<P>,
     ) {
-        self.settle(now, stats);
-        let now = now.max(self.served);
+        let sending = self.settle(now, line, stats);
         let frame_len = packet.frame_len();
         stats.packets_in += 1;
         stats.bytes_in += u64::from(frame_len);
-        let is_busy = !self.queued.is_empty();
-        if let Some(first) = self.queued.front() {
-            let (waiting, bytes) = (self.queued.len() as u64 - 1, self.bytes - u64::from(first.frame_len));
+        let is_busy = sending.is_some();
+        if let Some(sending) = sending {
+            let (waiting, bytes) = self.waiting(sending, stats);
             if self.limit.is_exceeded(waiting + 1, bytes + u64::from(frame_len)) {
                 stats.count_drop(Cause::Overlimit);
                 return observer.on(Event::Drop, now, &packet, waiting as u32);
@@ -99,32 +85,49 @@ impl Plain {
         }
         let begin = if is_busy { self.free } else { now };
         self.free = self.serializer.send(begin, is_busy, self.overhead.len_on_wire(frame_len));
-        self.queued.push_back(Departure { at: self.free, since: now, frame_len });
-        self.bytes += u64::from(frame_len);
-        line.enqueue_in_order(self.free, self.delay, packet);
+        self.accepted += 1;
+        self.bytes_accepted += u64::from(frame_len);
+        line.push(self.free + self.delay, now, packet);
     }
 
-    /// Counts the packets that have left the serializer by `now`.
+    /// Counts the packets that have left the serializer by `now`. Returns the frame bytes of the one that is being sent.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Time, stats: &mut Stats) {
-        while let Some(&Departure { at, frame_len, .. }) = self.queued.front()
-            && at <= now
-        {
-            self.queued.pop_front();
-            self.bytes -= u64::from(frame_len);
-            self.served = at;
+    pub(crate) fn settle<P: Packet>(&self, now: Time, line: &DelayLine<P>, stats: &mut Stats) -> Option<u32> {
+        // Packets that have arrived had left before.
+        if stats.serialized < stats.delivered {
+            (stats.serialized, stats.bytes_serialized) = (stats.delivered, stats.bytes_delivered);
+        }
+        let arrives = now + self.delay;
+        loop {
+            let first = self.queued(0, line, stats)?;
+            let frame_len = first.packet.frame_len();
+            if first.at > arrives {
+                return Some(frame_len);
+            }
             stats.serialized += 1;
             stats.bytes_serialized += u64::from(frame_len);
         }
     }
 
-    /// The packets and bytes that wait at `now`, when all has settled.
-    pub(crate) fn sample(&self, now: Time) -> QueueSample {
-        let Some(first) = self.queued.front() else { return QueueSample::default() };
-        QueueSample {
-            packets: self.queued.len() as u32 - 1,
-            bytes: self.bytes - u64::from(first.frame_len),
-            head_sojourn: self.queued.get(1).map_or(Span::ZERO, |head| now.since(head.since)),
-        }
+    /// The packet that leaves after `ahead` others which have not left.
+    #[inline]
+    fn queued<'a, P>(&self, ahead: usize, line: &'a DelayLine<P>, stats: &Stats) -> Option<&'a Entry<P>> {
+        line.get((stats.serialized - stats.delivered) as usize + ahead)
+    }
+
+    /// Packets and bytes that wait behind the one that is being sent, which has `sending` bytes.
+    #[inline]
+    fn waiting(&self, sending: u32, stats: &Stats) -> (u64, u64) {
+        let packets = self.accepted - stats.serialized - 1;
+        (packets, self.bytes_accepted - stats.bytes_serialized - u64::from(sending))
+    }
+
+    /// The packets and bytes that wait at `now`.
+    pub(crate) fn sample<P: Packet>(&self, now: Time, line: &DelayLine<P>, stats: &mut Stats) -> QueueSample {
+        let Some(sending) = self.settle(now, line, stats) else { return QueueSample::default() };
+        let (packets, bytes) = self.waiting(sending, stats);
+        let head = self.queued(1, line, stats);
+        let head_sojourn = head.map_or(Span::ZERO, |head| now.since(head.since));
+        QueueSample { packets: packets as u32, bytes, head_sojourn }
     }
 }
