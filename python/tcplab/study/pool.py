@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
@@ -92,12 +94,28 @@ class LocalPool:
             _end(pool, at_once=stop.is_set())
 
 
+class _Worker(SpawnProcess):
+    """Without the user's script, which would run again in each worker: it need not test `__name__`."""
+
+    def start(self) -> None:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Context(SpawnContext):
+    """Not fork: this process has threads (progress, polars) that a copy would lack."""
+
+    Process = _Worker
+
+
 def _pool(workers: int) -> ProcessPoolExecutor:
     # Each worker is a core already; polars reads this when it is first imported.
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    # Not fork: this process has threads (progress, polars) that a copy would lack.
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(),))
+    return ProcessPoolExecutor(workers, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),))
 
 
 def _death(processes: Sequence[BaseProcess]) -> str:

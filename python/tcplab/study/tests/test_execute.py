@@ -443,3 +443,19 @@ def test_results_are_read_from_any_directory_and_after_a_move(
     (there / "study.yaml").unlink()
     with pytest.raises(ResultsError, match=r"its study was read from .*study\.yaml, which does not exist"):
         api.open_results(there / "results")
+
+
+def test_a_script_needs_no_guard_of_its_main_module(tmp_path: Path) -> None:
+    """Workers import what they need, and not the script that asked: it would ask again in each."""
+    file = written(tmp_path)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from tcplab import study\n"
+        f"found = study.run({str(file)!r}, out={str(tmp_path / 'out')!r}, jobs=2)\n"
+        "print([one.status for one in found.outcome.done])\n"
+    )
+    said = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.split("\n") == [str(["done"] * 8), ""]
