@@ -376,7 +376,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
         for name, (queue, _, arrivals) in CASES.items()
         for seed, run in enumerate(runs[name], 1)
     ]
-    offer = ["cargo", "run", "--quiet", "--package", "tcplab-link", "--example", "offer"]
+    offer = ["cargo", "run", "--release", "--quiet", "--package", "tcplab-link", "--example", "offer"]
     answer = subprocess.run(
         offer, cwd=ROOT, input=json.dumps(ours), capture_output=True, text=True, check=True
     )
