@@ -37,8 +37,6 @@ $(PAGE): $(WEB)
 
 # The kernel's tests run two at a time and mostly wait: two workers more.
 KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
-# They take much CPU time, and none of them reads a clock.
-TIMELESS = tests/witness tests/test_studies.py
 
 test: test-rust test-controls test-page test-python test-alone ## every test
 
@@ -53,14 +51,11 @@ test-page: ui
 	cd web && npm test --silent
 
 test-python: setup-develop ui
-	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone' \
-		$(TIMELESS:%=--ignore=%)
+	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
-# What compares times of the running kernel. That mostly waits: the others get what it leaves of the CPUs, and no more.
+# What compares times of the running kernel: two at a time, which mostly wait, and nothing else, not even at idle priority.
 test-alone: setup-develop
-	@chrt --idle 0 $(RUN)/pytest -n $$(nproc) --dist loadgroup --durations=10 $(TIMELESS) & timeless=$$!; \
-	$(RUN)/pytest -n 2 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote; alone=$$?; \
-	wait $$timeless && exit $$alone
+	$(RUN)/pytest -n 2 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)
