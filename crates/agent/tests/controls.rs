@@ -109,41 +109,39 @@ fn parameters_take_effect_and_two_sets_of_one_control_live_side_by_side() {
     assert_ne!(controls[0].1["registered"], controls[1].1["registered"]);
     for (beta, control) in &controls {
         let mut lab = Lab::new(&format!("beta-{beta}"));
-        // A bottleneck that several streams share, so that each is reduced often.
+        // Two streams share a short queue, so that each is reduced often also by a little.
         let pid = lab.a.pid().to_string();
         let mut shape = Command::new("nsenter");
         shape.args(["-t", &pid, "-n", "tc", "qdisc", "add", "dev", "eth0", "root", "tbf"]);
-        shape.args(["rate", "20mbit", "burst", "32k", "limit", "100k"]);
+        shape.args(["rate", "20mbit", "burst", "32k", "limit", "40k"]);
         if !shape.status().unwrap().success() {
             return eprintln!("skipped: no tbf queue discipline");
         }
-        let rows = samples(&mut lab, control, 4, None, 10 * SECOND);
+        let rows = samples(&mut lab, control, 2, None, 10 * SECOND);
         // The threshold of a reduction was taken from the window of the sample before it, or one close to that.
         // (A drop in the sender's own queue makes it CWR, as an ECN echo does.)
         let reducing = |row: &Value| row["state"] == "recovery" || row["state"] == "cwr";
         let by_stream: Vec<Vec<&Value>> =
-            (0..4).map(|stream| rows.iter().filter(|row| row["stream"] == stream).collect()).collect();
-        // Between two samples in slow start, or far from each other on a busy machine, a window grows by more.
-        let near = |pair: &&[&Value]| {
-            let [before, after] = [pair[0], pair[1]].map(|row| row["time"].as_u64().unwrap());
-            let threshold = pair[0]["ssthresh"].as_u64();
-            after - before < 5 * MS
-                && threshold.is_some_and(|threshold| pair[0]["cwnd"].as_u64().unwrap() >= threshold)
+            (0..2).map(|stream| rows.iter().filter(|row| row["stream"] == stream).collect()).collect();
+        // In slow start a window grows by much between two samples.
+        let avoiding = |row: &Value| {
+            row["ssthresh"].as_u64().is_some_and(|threshold| row["cwnd"].as_u64() >= Some(threshold))
         };
-        let mut ratios: Vec<f64> = (by_stream.iter().flat_map(|rows| rows.windows(2)))
-            .filter(|pair| !reducing(pair[0]) && reducing(pair[1]))
-            .filter(near)
-            .filter_map(|pair| Some((pair[1]["ssthresh"].as_f64()?, pair[0]["cwnd"].as_f64()?)))
+        let reductions: Vec<&[&Value]> = (by_stream.iter().flat_map(|rows| rows.windows(2)))
+            .filter(|pair| avoiding(pair[0]) && !reducing(pair[0]) && reducing(pair[1]))
             // No window is reduced below two segments (RFC 5681, section 3.1): of a small one that says nothing of beta.
-            .filter(|(_, window)| beta * window >= 2.0)
-            .map(|(threshold, window)| threshold / window)
+            .filter(|pair| beta * pair[0]["cwnd"].as_f64().unwrap() >= 2.0)
+            .collect();
+        assert!(reductions.len() >= 3, "{beta}: {reductions:?}");
+        // On a busy machine samples are far apart, and a window grows by much in this time, too.
+        let time = |row: &Value| row["time"].as_u64().unwrap();
+        let mut ratios: Vec<f64> = (reductions.iter())
+            .filter(|pair| time(pair[1]) - time(pair[0]) < 5 * MS)
+            .map(|pair| pair[1]["ssthresh"].as_f64().unwrap() / pair[0]["cwnd"].as_f64().unwrap())
             .collect();
         ratios.sort_by(f64::total_cmp);
         if ratios.len() < 3 {
-            let reductions =
-                by_stream.iter().flat_map(|rows| rows.windows(2)).filter(|pair| reducing(pair[1])).count();
-            assert!(reductions > 0, "{beta}: no window was reduced");
-            eprintln!("skipped: of {reductions} reductions no three were sampled in time");
+            eprintln!("skipped: of {} reductions no three were sampled in time", reductions.len());
             continue;
         }
         let median = ratios[ratios.len() / 2];
