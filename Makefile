@@ -35,7 +35,6 @@ $(PAGE): $(WEB)
 	@scripts/setup ui
 	cd web && npm ci --no-fund --no-audit --loglevel=error && npm run --silent build
 
-# The kernel's tests run two at a time and mostly wait: two workers more.
 KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
 
 test: test-rust test-controls test-page test-python test-alone ## every test
@@ -50,6 +49,7 @@ test-controls: setup-develop
 test-page: ui
 	cd web && npm test --silent
 
+# The kernel's tests run two at a time and mostly wait: two workers more.
 test-python: setup-develop ui
 	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
