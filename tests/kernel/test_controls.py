@@ -65,6 +65,24 @@ def test_controls_of_a_plan_are_loaded_for_the_run_and_tell_about_themselves(run
     assert 0 < np.median(bbr["bandwidth"].drop_nulls()) < 30e6
 
 
+def test_two_sets_of_parameters_of_one_control_take_effect_side_by_side(run: Callable[..., Run]) -> None:
+    asked = {"low": 0.3, "high": 0.8}
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms", "loss": "0.2 %"}
+    flows = [
+        {"name": name, "kind": "tcp", "cc": {"name": "tl_cubic", "beta": beta}}
+        for name, beta in asked.items()
+    ]
+    done = run({"path": path}, flows, duration="8 s")
+    for name, beta in asked.items():
+        rows = done.sockets.filter(flow=name).sort("time")
+        cwnd, ssthresh = rows["cwnd"].to_numpy(), rows["ssthresh"].fill_null(0).to_numpy()
+        # In congestion avoidance a window hardly grows between the sample before a reduction and the loss.
+        reduced = np.flatnonzero((ssthresh[1:] != ssthresh[:-1]) & (ssthresh[:-1] > 0))
+        ratios = ssthresh[reduced + 1] / cwnd[reduced]
+        assert len(ratios) >= 5, name
+        assert np.median(ratios) == pytest.approx(beta, abs=0.06), f"{name}: {ratios}"
+
+
 def test_a_parameter_out_of_range_is_refused_with_the_range(run: Callable[..., Run]) -> None:
     with pytest.raises(ScenarioErrors, match="7 is outside"):
         run(NETWORK, [{"name": "f", "kind": "tcp", "cc": {"name": "tl_cubic", "beta": 7}}], duration="1 s")

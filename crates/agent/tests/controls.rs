@@ -45,21 +45,19 @@ fn offered(name: &str) -> bool {
     text.split_whitespace().any(|offered| offered == name)
 }
 
-/// Sends with `control` for a while, and returns what was sampled of its socket.
-fn samples(lab: &mut Lab, control: &Value, streams: u64, bytes: Option<u64>, duration: u64) -> Vec<Value> {
+/// Sends `bytes` with `control`, and returns what was sampled of its socket.
+fn samples(lab: &mut Lab, control: &Value, bytes: u64) -> Vec<Value> {
     let flow = json!({
         "name": "bulk", "from": "a", "to": "b", "kind": "tcp",
-        "cc": {"name": control["registered"]}, "bytes": bytes, "streams": streams,
+        "cc": {"name": control["registered"]}, "bytes": bytes, "streams": 1,
     });
     // Without a bound a transfer over veth is over within a few samples.
     lab.flow(flow, json!({"max_pacing_rate": 400_000_000}));
     lab.a.command(json!({"do": "probe", "sockets": MS, "controls": [control]}));
-    lab.start(duration);
-    if bytes.is_some() {
-        lab.b.wait_for(|event| event["event"] == "finished");
-        lab.a.command(json!({"do": "stop"}));
-        lab.b.command(json!({"do": "stop"}));
-    }
+    lab.start(25 * SECOND);
+    lab.b.wait_for(|event| event["event"] == "finished");
+    lab.a.command(json!({"do": "stop"}));
+    lab.b.command(json!({"do": "stop"}));
     lab.a.done();
     lab.b.done();
     lab.assert_no_errors();
@@ -76,7 +74,7 @@ fn a_transfer_completes_with_every_control_and_shows_its_state() {
         let name = name.as_str().unwrap();
         let control = load(&mut loader, name, json!({}));
         let mut lab = Lab::new(&format!("control-{name}"));
-        let rows = samples(&mut lab, &control, 1, Some(30_000_000), 25 * SECOND);
+        let rows = samples(&mut lab, &control, 30_000_000);
         let flow = &lab.rows("flows", "b")[0];
         assert_eq!(
             (&flow["complete"], &flow["bytes_received"]),
@@ -97,55 +95,6 @@ fn a_transfer_completes_with_every_control_and_shows_its_state() {
             let (estimate, minimum) = (last["min_rtt_estimate"].as_u64(), last["min_rtt"].as_u64());
             assert!(estimate.is_some() && estimate >= minimum, "{name}: {last}");
         }
-    }
-}
-
-#[test]
-fn parameters_take_effect_and_two_sets_of_one_control_live_side_by_side() {
-    let _alone = alone();
-    let Some(mut loader) = loader() else { return };
-    let (low, high) = (0.3, 0.8);
-    let controls = [low, high].map(|beta| (beta, load(&mut loader, "cubic", json!({"beta": beta}))));
-    assert_ne!(controls[0].1["registered"], controls[1].1["registered"]);
-    for (beta, control) in &controls {
-        let mut lab = Lab::new(&format!("beta-{beta}"));
-        // Two streams share a short queue, so that each is reduced often also by a little.
-        let pid = lab.a.pid().to_string();
-        let mut shape = Command::new("nsenter");
-        shape.args(["-t", &pid, "-n", "tc", "qdisc", "add", "dev", "eth0", "root", "tbf"]);
-        shape.args(["rate", "20mbit", "burst", "32k", "limit", "40k"]);
-        if !shape.status().unwrap().success() {
-            return eprintln!("skipped: no tbf queue discipline");
-        }
-        let rows = samples(&mut lab, control, 2, None, 10 * SECOND);
-        // The threshold of a reduction was taken from the window of the sample before it, or one close to that.
-        // (A drop in the sender's own queue makes it CWR, as an ECN echo does.)
-        let reducing = |row: &Value| row["state"] == "recovery" || row["state"] == "cwr";
-        let by_stream: Vec<Vec<&Value>> =
-            (0..2).map(|stream| rows.iter().filter(|row| row["stream"] == stream).collect()).collect();
-        // In slow start a window grows by much between two samples.
-        let avoiding = |row: &Value| {
-            row["ssthresh"].as_u64().is_some_and(|threshold| row["cwnd"].as_u64() >= Some(threshold))
-        };
-        let reductions: Vec<&[&Value]> = (by_stream.iter().flat_map(|rows| rows.windows(2)))
-            .filter(|pair| avoiding(pair[0]) && !reducing(pair[0]) && reducing(pair[1]))
-            // No window is reduced below two segments (RFC 5681, section 3.1): of a small one that says nothing of beta.
-            .filter(|pair| beta * pair[0]["cwnd"].as_f64().unwrap() >= 2.0)
-            .collect();
-        assert!(reductions.len() >= 3, "{beta}: {reductions:?}");
-        // On a busy machine samples are far apart, and a window grows by much in this time, too.
-        let time = |row: &Value| row["time"].as_u64().unwrap();
-        let mut ratios: Vec<f64> = (reductions.iter())
-            .filter(|pair| time(pair[1]) - time(pair[0]) < 5 * MS)
-            .map(|pair| pair[1]["ssthresh"].as_f64().unwrap() / pair[0]["cwnd"].as_f64().unwrap())
-            .collect();
-        ratios.sort_by(f64::total_cmp);
-        if ratios.len() < 3 {
-            eprintln!("skipped: of {} reductions no three were sampled in time", reductions.len());
-            continue;
-        }
-        let median = ratios[ratios.len() / 2];
-        assert!((median - beta).abs() < 0.1, "asked {beta}: {ratios:?}");
     }
 }
 
