@@ -1,8 +1,8 @@
 """Offers packets to queue disciplines of the kernel that it runs in, and writes down when each one leaves.
 
-It runs inside User-mode Linux in virtual time, with nothing but the standard library. Packets leave one
-end of a pair of veths, through the discipline, and are received with the kernel's own time stamps at the
-other.
+It runs inside User-mode Linux in virtual time, with nothing but the standard library. `fq` in a network of
+its own sends each packet at its time; from `near` it is redirected to `out`, leaves there through the
+discipline, and arrives at `in`. The kernel stamps packets at `near` and at `in`.
 
     guest.py CASES RESULTS
 
@@ -11,15 +11,14 @@ replace dev out`, one list a command; `arrivals` are `[ns, flow, bytes, tos]`, t
 Ethernet frame; `drain` is for how many seconds after the last arrival packets may leave. Packets are of UDP,
 or of TCP where a fifth element says what they acknowledge: `{number, sack, ece, time}`, `time` null without
 the option. RESULTS gets by name `sent`, when each arrival was offered, `left`, when it left (null: it was
-dropped), both in ns since the first, `tos`, as it left, and `tc`, what `tc -s` said at the end.
+dropped), both in ns since the first was offered, `tos`, as it left, and `tc`, what `tc -s` said at the end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
-import os
+import mmap
 import socket
 import struct
 import subprocess
@@ -28,20 +27,29 @@ import time
 from pathlib import Path
 from typing import Any
 
-_SO_TIMESTAMPNS = 35
-_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-_PR_SET_TIMERSLACK = 29
-_ETH_P_IP = 0x0800
-_CLOCK = time.CLOCK_REALTIME
-_TIMER_ABSTIME = 1
+_CLONE_NEWNET = 0x40000000
+_SO_SNDBUFFORCE, _SO_TXTIME = 32, 61
+_SOL_PACKET, _PACKET_RX_RING, _PACKET_VERSION, _TPACKET_V2 = 263, 5, 10, 1
+_ETH_P_ALL, _ETH_P_IP = 3, 0x0800
 _LIBC = ctypes.CDLL(None)
+# From the first call to the first packet; fq takes packets of the next 10 s only.
+_LEAD, _AHEAD = 1_000_000_000, 8_000_000_000
+# Bytes kept of a packet, with the header that the kernel puts before it.
+_FRAME, _BLOCK = 256, 1 << 20
 
 
 def main(cases: str, results: str) -> None:
-    _LIBC.prctl(_PR_SET_TIMERSLACK, 1)
+    # The sender is in a network of its own: so packets leave their times behind.
+    _sh("ip netns add far")
+    _sh("ip link add far netns far type veth peer name near")
     _sh("ip link add out type veth peer name in")
-    for name in ("out", "in"):
+    _sh("ip -n far link set far up")
+    for name in ("near", "out", "in"):
         _sh(f"ip link set {name} up")
+    # It sends each packet at the time that the packet carries.
+    _sh("tc -n far qdisc replace dev far root fq limit 100000 flow_limit 100000 timer_slack 0")
+    _sh("tc qdisc add dev near clsact")
+    _sh("tc filter add dev near ingress matchall action mirred egress redirect dev out")
     answers = {case["name"]: _run(case) for case in json.loads(Path(cases).read_text(encoding="utf-8"))}
     Path(results).write_text(json.dumps(answers), encoding="utf-8")
 
@@ -50,43 +58,75 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
     subprocess.run(["tc", "qdisc", "del", "dev", "out", "root"], check=False, stderr=subprocess.DEVNULL)
     for words in case["qdisc"]:
         subprocess.run(["tc", "qdisc", "replace", "dev", "out", *words], check=True)
-    ours = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-    ours.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, 1 << 29)
-    ours.bind(("out", _ETH_P_IP))
-    theirs = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_IP))
-    theirs.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 28)
-    theirs.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-    theirs.bind(("in", _ETH_P_IP))
-    theirs.setblocking(False)
-    # Jiffies start at the same phase in every case.
-    time.sleep(1 - time.monotonic() % 1)
-
-    sent: list[int] = []
-    left: list[int | None] = [None] * len(case["arrivals"])
-    marks: list[int | None] = [None] * len(case["arrivals"])
-    begin = time.clock_gettime_ns(_CLOCK)
-    for number, (at, *packet) in enumerate(case["arrivals"]):
-        _sleep_until(begin + at)
-        sent.append(time.clock_gettime_ns(_CLOCK) - begin)
-        # The call says so when the discipline refuses a packet.
-        with contextlib.suppress(OSError):
-            ours.send(_frame(number, *packet))
-        # They are stamped when they arrive. A system call takes much of this machine's time.
-        if number % 500 == 0:
-            _receive(theirs, begin, left, marks)
-    time.sleep(case["drain"])
-    _receive(theirs, begin, left, marks)
+    count = len(case["arrivals"])
+    with _sender() as sender, Ring("near", count) as offered, Ring("in", count) as received:
+        # Jiffies start at the same phase in every case.
+        time.sleep(1 - time.monotonic() % 1)
+        begin = now = time.monotonic_ns()
+        for number, (at, *packet) in enumerate(case["arrivals"]):
+            at += begin + _LEAD
+            if at - now > _AHEAD:
+                time.sleep((at - now - _AHEAD // 4) / 1e9)
+                now = time.monotonic_ns()
+            leaves = (socket.SOL_SOCKET, _SO_TXTIME, struct.pack("Q", at))
+            sender.sendmsg([_frame(number, *packet)], [leaves])
+        time.sleep((at - time.monotonic_ns()) / 1e9 + case["drain"])
+        sent = offered.packets()
+        first = sent[0][0]
+        left: list[int | None] = [None] * count
+        marks: list[int | None] = [None] * count
+        for number, (at, tos) in received.packets().items():
+            left[number], marks[number] = at - first, tos
     said = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "out"], check=True, capture_output=True)
-    ours.close()
-    theirs.close()
-    return {"sent": sent, "left": left, "tos": marks, "tc": json.loads(said.stdout)}
+    times = [sent[number][0] - first for number in range(count)]
+    return {"sent": times, "left": left, "tos": marks, "tc": json.loads(said.stdout)}
 
 
-def _sleep_until(at: int) -> None:
-    """One system call; `time.sleep` makes two, and the time left takes a third."""
-    until = (ctypes.c_int64 * 2)(*divmod(at, 1_000_000_000))
-    if error := _LIBC.clock_nanosleep(_CLOCK, _TIMER_ABSTIME, until, None):
-        raise OSError(error, os.strerror(error))
+def _sender() -> socket.socket:
+    """A socket whose packets carry the times at which they are sent."""
+    with Path("/run/netns/far").open("rb") as far, Path("/proc/self/ns/net").open("rb") as here:
+        _LIBC.setns(far.fileno(), _CLONE_NEWNET)
+        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        sender.bind(("far", _ETH_P_IP))
+        _LIBC.setns(here.fileno(), _CLONE_NEWNET)
+    sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, 1 << 29)
+    sender.setsockopt(socket.SOL_SOCKET, _SO_TXTIME, struct.pack("iI", time.CLOCK_MONOTONIC, 0))
+    return sender
+
+
+class Ring:
+    """The packets that arrive at an interface, in memory that the kernel writes: no system call reads it."""
+
+    def __init__(self, device: str, count: int) -> None:
+        blocks = count * _FRAME // _BLOCK + 1
+        self._frames = blocks * _BLOCK // _FRAME
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_VERSION, _TPACKET_V2)
+        size = struct.pack("IIII", _BLOCK, blocks, _FRAME, self._frames)
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_RX_RING, size)
+        self._memory = mmap.mmap(self._socket.fileno(), blocks * _BLOCK)
+        # A redirected packet is seen by sockets for all protocols only.
+        self._socket.bind((device, _ETH_P_ALL))
+
+    def __enter__(self) -> Ring:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._memory.close()
+        self._socket.close()
+
+    def packets(self) -> dict[int, tuple[int, int]]:
+        """Of each packet, by its number: when it arrived, in ns, and its type of service."""
+        found = {}
+        for at in range(0, self._frames * _FRAME, _FRAME):
+            # linux/if_packet.h: status, two lengths, where frame and payload begin, seconds, nanoseconds.
+            status, _, _, begins, _, seconds, ns = struct.unpack_from("IIIHHII", self._memory, at)
+            if not status & 1:
+                break
+            kind, _, tos, _, number = struct.unpack_from("!HBBHH", self._memory, at + begins + 12)
+            if kind == _ETH_P_IP:
+                found[number] = seconds * 1_000_000_000 + ns, tos
+        return found
 
 
 def _frame(number: int, flow: int, length: int, tos: int, ack: dict[str, Any] | None = None) -> bytes:
@@ -116,18 +156,6 @@ def _tcp(flow: int, ack: dict[str, Any]) -> bytes:
     words, flags = 5 + len(options) // 4, 0x10 | (0x40 if ack["ece"] else 0)
     ports = 5000 + flow % 50000, 9
     return struct.pack("!HHIIBBHHH", *ports, 1, ack["number"], words << 4, flags, 65535, 0, 0) + options
-
-
-def _receive(receiver: socket.socket, begin: int, left: list[int | None], marks: list[int | None]) -> None:
-    while True:
-        try:
-            frame, ancillary, _, _ = receiver.recvmsg(64, 64)
-        except BlockingIOError:
-            return
-        (number,) = struct.unpack_from("!H", frame, 18)
-        seconds, ns = struct.unpack("qq", ancillary[0][2])
-        left[number] = seconds * 1_000_000_000 + ns - begin
-        marks[number] = frame[15]
 
 
 def _sh(words: str) -> None:

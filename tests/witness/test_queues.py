@@ -97,7 +97,7 @@ def steady(*, rate: int, seconds: float, load: float, flows: int, tos: int = 0) 
 
 ROOT = Path(__file__).parents[2]
 DISCIPLINES = ["tbf", "codel", "fq", "fq_codel", "pie", "red", "sfq", "cake"]
-MODULES = ["veth", *(f"sch_{name}" for name in DISCIPLINES)]
+MODULES = ["veth", "sch_ingress", "cls_matchall", "act_mirred", *(f"sch_{name}" for name in DISCIPLINES)]
 RATE = 10_000_000
 # Payload of a full segment.
 SEGMENT = 1448
