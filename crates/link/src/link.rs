@@ -67,6 +67,13 @@ impl<P: Packet> Link<P> {
         self.plain = None;
     }
 
+    /// How much later than it is offered a packet arrives at least, where what is offered later changes nothing of those on
+    /// their way; else zero. So long ahead of the present arrivals can be polled.
+    #[inline]
+    pub fn lookahead(&self) -> Span {
+        self.plain.as_ref().map_or(Span::ZERO, Plain::delay)
+    }
+
     /// One that shares a medium and has a rate. It sends when the medium says so, in transmissions: `ready`,
     /// `begin_transmission` and `end_transmission` are for the medium.
     pub fn on_medium(config: &Direction, seed: u64) -> Link<P> {

@@ -55,6 +55,11 @@ impl Plain {
         })
     }
 
+    /// How much later than it is offered a packet arrives at least.
+    pub(crate) fn delay(&self) -> Span {
+        self.delay
+    }
+
     /// Offers `packet`, and puts it on the delay line if it is not dropped.
     #[inline]
     pub(crate) fn enqueue<P: Packet>(

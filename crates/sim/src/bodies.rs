@@ -4,6 +4,7 @@
 //! between. Copies that a link makes share the body of their original.
 
 use tcplab_tcp::Segment;
+use tcplab_tcp::segment::{FIN, RST, SYN};
 use tcplab_units::prefetch;
 
 use crate::packet::{Body, Packet};
@@ -89,6 +90,13 @@ impl Bodies {
         // A queue may have marked the packet. Each copy of it has a mark of its own, which is set before it is read.
         segment.ecn = packet.ecn_bits();
         Some(segment)
+    }
+
+    /// Whether `packet` brings data of a connection, and neither opens nor ends it.
+    #[inline]
+    pub(crate) fn is_data(&self, packet: &Packet) -> bool {
+        matches!(&self.slots[packet.body() as usize].body,
+            Body::Tcp(segment) if segment.len > 0 && segment.flags & (SYN | FIN | RST) == 0)
     }
 
     /// The contents of a packet that has come to its end.

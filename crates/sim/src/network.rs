@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tcplab_link::{Link, Medium, Packet as _, component_seed, mix};
-use tcplab_units::Span;
+use tcplab_units::{Span, Time};
 
 use crate::error::PlanError;
 use crate::packet::Packet;
@@ -35,6 +35,8 @@ pub(crate) struct Network {
     interfaces: Vec<Interface>,
     /// By direction: the number of the interface before it.
     interface_of: Vec<DirectionId>,
+    /// By direction: whether the node at its far end has no other link, and no interface that takes time to send.
+    ends_at_leaf: Vec<bool>,
     /// Media that several links share. They are numbered after the interfaces.
     media: Vec<Medium>,
     /// By direction: the number of its medium; empty: there are none.
@@ -153,12 +155,18 @@ impl Network {
                 interfaces.push(Interface { link: Link::new(&sending(nic), 0), into });
             }
         }
+        let is_only = |node: &NodeId| far_ends.iter().filter(|other| *other == node).count() == 1;
+        let ends_at_leaf = (0..)
+            .zip(&far_ends)
+            .map(|(number, node)| is_only(node) && interface_of[number ^ 1] == NOWHERE)
+            .collect();
         let (media, medium_of) = media(plan, &far_ends, links.len() + interfaces.len())?;
         let network = Network {
             links,
             far_ends,
             interfaces,
             interface_of,
+            ends_at_leaf,
             media,
             medium_of,
             routes,
@@ -317,6 +325,22 @@ impl Network {
             here = next;
         }
         Err(here[0])
+    }
+
+    /// How long ahead of the present the arrivals by `direction` can be served. No other component changes them, nor is
+    /// affected by them, any sooner.
+    #[inline]
+    pub(crate) fn lookahead(&self, direction: DirectionId) -> Span {
+        // Packets sent back must not become the first on their way, whose arrival would be scheduled out of turn.
+        let is_ready = || {
+            let back = self.peek(direction ^ 1);
+            back.lookahead() > Span::ZERO && back.next_event() != Time::NEVER
+        };
+        if self.ends_at_leaf[direction as usize] && is_ready() {
+            self.peek(direction).lookahead()
+        } else {
+            Span::ZERO
+        }
     }
 
     /// The link direction itself.

@@ -96,6 +96,18 @@ impl Schedule {
         Some(self.current)
     }
 
+    /// The present is `time` from now on, as far as the component is concerned that woke up last.
+    #[inline]
+    pub(crate) fn move_to(&mut self, time: Time) {
+        self.now = time;
+    }
+
+    /// When the first component wakes up besides `slot`, which is one of the busy: of these, and of the others.
+    #[inline]
+    pub(crate) fn rivals(&self, slot: Slot) -> (Time, Time) {
+        (time_of(self.busy.first_but(slot as usize)), time_of(self.others.first()))
+    }
+
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
     #[inline(always)]
     fn next(&mut self) -> Key {
@@ -185,6 +197,18 @@ impl Tournament {
     #[inline]
     fn first(&self) -> Key {
         self.matches[0][1]
+    }
+
+    /// The first key of all components but this one.
+    #[inline]
+    fn first_but(&self, component: usize) -> Key {
+        let mut place = self.size + component;
+        let mut first = ABSENT;
+        while place > 1 {
+            first = first.min(self.matches[place / 2][(place % 2) ^ 1]);
+            place /= 2;
+        }
+        first
     }
 
     #[inline]
@@ -320,6 +344,15 @@ mod tests {
                         model.push((time, sequence, slot));
                     }
                     schedule.set(slot, at(time));
+                }
+                let first = |these: &mut dyn Iterator<Item = u32>| {
+                    let earliest = these.filter_map(|slot| model.iter().find(|entry| entry.2 == slot)).map(|entry| entry.0).min();
+                    earliest.map_or(Time::NEVER, at)
+                };
+                schedule.next_time();
+                for slot in 0..busy as u32 {
+                    let of_busy = first(&mut (0..busy as u32).filter(|&other| other != slot));
+                    prop_assert_eq!(schedule.rivals(slot), (of_busy, first(&mut (busy as u32..6))));
                 }
             }
         }

@@ -19,6 +19,7 @@ use crate::samplers::{self, Sampler};
 use crate::schedule::{Schedule, Slot};
 use crate::sim_context::{CLOCKS, CONTROL_PLANE, Discarded, SimContext, Timer};
 use crate::splitter::SplitCounts;
+use crate::stream::StreamKind;
 use crate::streams::Streams;
 
 /// A simulation of one plan.
@@ -38,6 +39,10 @@ pub struct Simulation {
     control_plane: Option<ControlPlane>,
     end: Time,
     events: u64,
+    /// Events that may be processed until the caller is asked again.
+    events_left: u64,
+    /// The latest time at which a node was served ahead of the present.
+    furthest: Time,
     done: bool,
     plan: Plan,
 }
@@ -125,6 +130,8 @@ impl Simulation {
             control_plane,
             end: Time::ZERO + plan.duration,
             events: 0,
+            events_left: 0,
+            furthest: Time::ZERO,
             done: false,
             looks_ahead: look_ahead::pays(count),
             streams,
@@ -224,18 +231,23 @@ impl Simulation {
     }
 
     fn run<M: Mode>(&mut self, maximum: u64) {
-        for _ in 0..maximum {
-            if self.done {
-                return;
-            }
+        self.events_left = maximum;
+        // The caller finds no node ahead of the others.
+        while !self.done && (self.events_left > 0 || self.sim.now() < self.furthest) {
             let Some(slot) = self.sim.schedule.pop(self.end) else {
                 self.sim.schedule.finish_at(self.end);
                 self.done = true;
                 return;
             };
-            self.events += 1;
+            self.count_event();
             self.wake::<M>(slot);
         }
+    }
+
+    #[inline]
+    fn count_event(&mut self) {
+        self.events += 1;
+        self.events_left = self.events_left.saturating_sub(1);
     }
 
     /// The component `slot` wakes up.
@@ -292,6 +304,7 @@ impl Simulation {
     #[inline]
     fn arrive<M: Mode>(&mut self, direction: DirectionId) {
         let node = self.sim.network.far_end(direction);
+        let mut present = self.sim.now();
         // A wake-up without a packet is one whose packet was lost: it may have been the last.
         let mut finished = true;
         if M::CAPTURE {
@@ -307,15 +320,57 @@ impl Simulation {
                 }
                 finished = self.hand_over::<M>(packet, node);
                 let next = self.sim.network.link(direction).next_event();
-                if next > self.sim.now() {
+                if next > present && !self.goes_on::<M>(direction, next, finished, &mut present) {
                     break next;
                 }
             } else {
                 break self.sim.network.link(direction).next_event();
             }
         };
+        self.sim.schedule.move_to(present);
         self.sim.schedule.set(direction, next);
         self.end_if_idle(finished);
+    }
+
+    /// Whether the packet that arrives by `direction` at `next` can be served at once, and no other component before it. It is
+    /// the first of all events, or else one whose place among these makes no difference. `present` is when the first of all
+    /// events was.
+    #[inline]
+    fn goes_on<M: Mode>(
+        &mut self,
+        direction: DirectionId,
+        next: Time,
+        finished: bool,
+        present: &mut Time,
+    ) -> bool {
+        if M::PACKETS || M::CAPTURE || finished || self.events_left == 0 || next > self.end {
+            return false;
+        }
+        let (busy, others) = self.sim.schedule.rivals(direction);
+        if next >= others {
+            return false;
+        }
+        if next < busy {
+            *present = next;
+        } else if next >= busy + self.sim.network.lookahead(direction) || !self.only_acknowledges(direction) {
+            return false;
+        } else {
+            self.furthest = self.furthest.max(next);
+        }
+        self.sim.schedule.move_to(next);
+        self.count_event();
+        true
+    }
+
+    /// Whether the next packet of `direction` makes the endpoint that it is for acknowledge data, at most.
+    #[inline]
+    fn only_acknowledges(&self, direction: DirectionId) -> bool {
+        let Some(packet) = self.sim.network.peek(direction).upcoming(0) else { return false };
+        let stream = self.streams.by_place().get(self.sim.recorder.place(packet.stream()) as usize);
+        packet.destination() == self.sim.network.far_end(direction)
+            && self.sim.bodies.is_data(packet)
+            && matches!(stream.map(|stream| &stream.kind),
+                Some(StreamKind::Tcp(tcp)) if tcp.only_acknowledges(packet.forward()))
     }
 
     /// A host's interface has sent packets: their connections may send more.
@@ -363,6 +418,7 @@ impl Simulation {
     fn end_if_idle(&mut self, perhaps: bool) {
         if perhaps && self.streams.all_finished() && self.sim.network.is_empty() {
             self.done = true;
+            self.sim.schedule.move_to(self.furthest.max(self.sim.now()));
         }
     }
 
@@ -415,8 +471,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::stream::StreamKind;
-
+    use crate::plan::{Limit, Queue};
     /// Ten transfers of 50 kB over a path that loses one packet in thirty.
     fn plan() -> Plan {
         let direction = json!({
@@ -456,6 +511,29 @@ mod tests {
         });
         let [with, without] = tables;
         assert_eq!(with?, without?);
+        Ok(())
+    }
+
+    #[test]
+    fn a_node_served_ahead_of_the_others_changes_nothing() -> Result<(), PlanError> {
+        let mut plan = plan();
+        (plan.links[0].forward.loss, plan.links[0].backward.loss) = (None, None);
+        plan.links[0].forward.queue = Queue::droptail(Some(Limit::Packets(20)));
+        plan.links[0].backward.rate = tcplab_units::Rate::from_bits_per_sec(100_000);
+        plan.links[0].backward.queue = Queue::droptail(Some(Limit::Packets(5)));
+        plan.sample.sockets = Some(Span::from_ms(7));
+        plan.sample.queues = Some(Span::from_ms(3));
+        plan.sample.flows = Some(Span::from_ms(10));
+        // One event at a time leaves no room for another.
+        let runs = [1, 1000].map(|events| -> Result<(RunStats, Time, Tables), PlanError> {
+            let mut simulation = Simulation::new(&plan)?;
+            while !simulation.advance(events) {}
+            Ok((simulation.stats(), simulation.furthest, simulation.finish()))
+        });
+        let [one, other] = runs;
+        let ((one, never, without), (other, furthest, with)) = (one?, other?);
+        assert!(never == Time::ZERO && furthest > Time::ZERO);
+        assert_eq!((one, without), (other, with));
         Ok(())
     }
 

@@ -192,6 +192,14 @@ impl TcpStream {
         self.return_outbox(end, lent, sim);
     }
 
+    /// Whether data that arrive in this direction change nothing but the endpoint there, which acknowledges them at most.
+    #[inline]
+    pub(crate) fn only_acknowledges(&self, forward: bool) -> bool {
+        !self.answers
+            && !self.brings_acks(forward)
+            && self.ends[usize::from(forward)].as_ref().is_some_and(|end| end.only_receives())
+    }
+
     /// Takes back the outbox that an end was `lent`. One that came into being without keeps no memory for its own.
     #[inline]
     fn return_outbox(&mut self, end: usize, lent: bool, sim: &mut SimContext) {

@@ -386,6 +386,12 @@ impl Connection {
         self.state == State::Aborted
     }
 
+    /// Whether it is established, and has nothing to send but ACKs.
+    #[inline]
+    pub fn only_receives(&self) -> bool {
+        self.state == State::Established && self.sk.packets_out == 0 && !self.has_unsent()
+    }
+
     /// Whether there is nothing left to poll for.
     pub(crate) fn is_drained(&self) -> bool {
         self.outbox.is_empty()
