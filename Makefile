@@ -19,7 +19,9 @@ setup:
 tools:
 	@scripts/setup develop
 
+# With the agent for remote hosts, which tests send to hosts of their own.
 setup-develop: tools
+	@scripts/agent
 	@$(SYNC)
 
 demo: setup ## compare Reno, CUBIC and two BBRs, simulated and on this machine's kernel, in one report
@@ -37,7 +39,10 @@ $(PAGE): $(WEB)
 
 KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
 
-test: test-rust test-controls test-page test-python test-alone ## every test
+# Rust's tests of the kernel mostly wait, beside those in Python.
+test: setup-develop ui ## every test
+	@$(MAKE) --keep-going --jobs=2 test-rust test-controls test-page test-python; \
+	others=$$?; $(MAKE) test-alone && exit $$others
 
 # The same cases each time; `make fuzz` tries others, and many.
 test-rust: setup-develop
@@ -53,9 +58,10 @@ test-page: ui
 test-python: setup-develop ui
 	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
-# What compares times of the running kernel: two at a time, which mostly wait, and nothing else, not even at idle priority.
+# What compares times of the running kernel: two at a time, which mostly wait, and routers, which wait all the time.
+# Nothing else runs, not even at idle priority.
 test-alone: setup-develop
-	$(RUN)/pytest -n 2 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
+	$(RUN)/pytest -n 3 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)

@@ -22,20 +22,28 @@ Scenario = dict[str, Any]
 # Load controls of ours, some under the names that others of these expect.
 LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
 # With these they take about as long as all others.
-BESIDE_THEM = {"test_accelerator_stress", "test_routing", "test_topo"}
+BESIDE_THEM = {"test_accelerator", "test_accelerator_stress", "test_against_sim", "test_medium"}
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Two at a time, also those beside other tests, and one at a time those that load controls."""
+    """Two at a time, also those beside other tests, and one at a time those that load controls.
+
+    Those of routers, which wait for their timers most of the time, run beside them.
+    """
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            group = "controls" if item.path.stem in LOADING | BESIDE_THEM else "kernel"
-            item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker(pytest.mark.xdist_group(_group(item.path.stem)))
             if isinstance(item, pytest.Function) and JUDGING & set(item.fixturenames):
                 item.add_marker(pytest.mark.alone)
+
+
+def _group(file: str) -> str:
+    if file == "test_routing":
+        return "routing"
+    return "controls" if file in LOADING | BESIDE_THEM else "kernel"
 
 
 @pytest.fixture(scope="session", autouse=True)

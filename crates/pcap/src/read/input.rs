@@ -108,7 +108,7 @@ impl Input {
         let source: Box<dyn Read + Send> = if gzip {
             Box::new(flate2::read::MultiGzDecoder::new(whole))
         } else if zstd {
-            Box::new(zstd::stream::read::Decoder::new(whole)?)
+            unzstd(whole)?
         } else {
             Box::new(whole)
         };
@@ -231,4 +231,17 @@ fn prefetch(bytes: &[u8], at: usize) {
 
 fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(&GZIP) || bytes.starts_with(&ZSTD)
+}
+
+#[cfg(feature = "zstd")]
+fn unzstd(source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(zstd::stream::read::Decoder::new(source)?))
+}
+
+#[cfg(not(feature = "zstd"))]
+fn unzstd(_: impl Read) -> io::Result<Box<dyn Read + Send>> {
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "it is compressed with zstd, which this program cannot read",
+    ))
 }
