@@ -87,9 +87,13 @@ impl<P: Packet> Channel<P> {
     #[inline]
     pub(crate) fn next_arrival(&self) -> Time {
         let next = self.delay_line.next();
-        if self.next_step == Time::NEVER {
-            next
-        } else if !self.impairments.keep_order() {
+        if self.next_step == Time::NEVER { next } else { self.next_arrival_after(next) }
+    }
+
+    /// The same while a step is to come; `next`: what is on its way already.
+    #[inline(never)]
+    fn next_arrival_after(&self, next: Time) -> Time {
+        if !self.impairments.keep_order() {
             next.min(self.next_step)
         } else if next == Time::NEVER {
             // While order is kept, nothing arrives before what is already on its way.

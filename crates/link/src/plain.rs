@@ -78,14 +78,11 @@ impl Plain {
         if let Some(sending) = sending {
             let (waiting, bytes) = self.waiting(sending, stats);
             if self.limit.is_exceeded(waiting + 1, bytes + u64::from(frame_len)) {
-                stats.count_drop(Cause::Overlimit);
-                return observer.on(Event::Drop, now, &packet, waiting as u32);
+                return drop(&packet, now, waiting, stats, observer);
             }
             // By the queue's instantaneous length when a packet arrives (RFC 8257, section 3.1).
             if self.mark_above.is_exceeded(waiting, bytes) && packet.is_ect() {
-                packet.mark_ce();
-                stats.marked += 1;
-                observer.on(Event::Mark, now, &packet, waiting as u32 + 1);
+                mark(&mut packet, now, waiting, stats, observer);
             }
         }
         let begin = if is_busy { self.free } else { now };
@@ -135,4 +132,25 @@ impl Plain {
         let head_sojourn = head.map_or(Span::ZERO, |head| now.since(head.since));
         QueueSample { packets: packets as u32, bytes, head_sojourn }
     }
+}
+
+/// `packet` finds `waiting` others, for which alone there is room.
+#[cold]
+fn drop<P: Packet>(packet: &P, now: Time, waiting: u64, stats: &mut Stats, observer: &mut impl Observer<P>) {
+    stats.count_drop(Cause::Overlimit);
+    observer.on(Event::Drop, now, packet, waiting as u32);
+}
+
+/// `packet` finds more than a few others.
+#[cold]
+fn mark<P: Packet>(
+    packet: &mut P,
+    now: Time,
+    waiting: u64,
+    stats: &mut Stats,
+    observer: &mut impl Observer<P>,
+) {
+    packet.mark_ce();
+    stats.marked += 1;
+    observer.on(Event::Mark, now, packet, waiting as u32 + 1);
 }

@@ -58,7 +58,7 @@ impl Serializer {
     }
 
     /// When `work`, in units of 10^−9 bits, ends that starts at `start`.
-    #[inline]
+    #[inline(never)]
     fn finish(&mut self, start: Time, work: u64) -> Time {
         let rate = self.rate.bits_per_sec();
         let ns = work.saturating_sub(self.credit).div_ceil(rate);

@@ -34,8 +34,14 @@ impl Overhead {
     #[inline]
     pub fn len_on_wire(&self, frame_len: u32) -> u32 {
         let len = frame_len.saturating_add(self.bytes).max(self.minimum);
-        if self.atm { len.div_ceil(CELL_PAYLOAD).saturating_mul(CELL) } else { len }
+        if self.atm { len_in_cells(len) } else { len }
     }
+}
+
+/// The bytes of the ATM cells that carry `len` bytes.
+#[cold]
+fn len_in_cells(len: u32) -> u32 {
+    len.div_ceil(CELL_PAYLOAD).saturating_mul(CELL)
 }
 
 impl fmt::Display for Overhead {

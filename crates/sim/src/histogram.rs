@@ -44,7 +44,10 @@ impl Histogram {
         let value = sample.as_ns();
         let (octave, bucket) = Self::place(value);
         let number = octave * CHUNKS + bucket / CHUNK;
-        let chunk = self.chunk(number);
+        let chunk = match self.chunks.get_mut(number.wrapping_sub(self.first)) {
+            Some(Some(chunk)) => chunk,
+            _ => self.add_chunk(number),
+        };
         chunk[bucket % CHUNK] = chunk[bucket % CHUNK].saturating_add(1);
         self.latest = ((number - self.first) as u32, (bucket % CHUNK) as u32);
         self.min = if self.count == 0 { value } else { self.min.min(value) };
@@ -70,9 +73,9 @@ impl Histogram {
         }
     }
 
-    /// The chunk numbered `number`, counted over all octaves.
-    #[inline]
-    fn chunk(&mut self, number: usize) -> &mut [u32; CHUNK] {
+    /// Makes the chunk numbered `number`, counted over all octaves.
+    #[cold]
+    fn add_chunk(&mut self, number: usize) -> &mut [u32; CHUNK] {
         if self.chunks.is_empty() {
             self.first = number;
         }
@@ -82,7 +85,7 @@ impl Histogram {
         } else if number - self.first >= self.chunks.len() {
             self.chunks.resize(number - self.first + 1, None);
         }
-        self.chunks[number - self.first].get_or_insert_with(|| Box::new([0; CHUNK]))
+        self.chunks[number - self.first].insert(Box::new([0; CHUNK]))
     }
 
     /// Mean of all samples, ns, exact up to its rounding as a number; none without samples.

@@ -287,7 +287,7 @@ impl Network {
         self.routes[row * self.nodes + usize::from(destination)]
     }
 
-    #[inline]
+    #[inline(never)]
     fn choice(&self, number: DirectionId) -> Option<&Choice> {
         self.choices.get((number - CHOICES) as usize)
     }

@@ -217,15 +217,32 @@ impl Tournament {
         self.matches[place / 2][place % 2]
     }
 
-    /// A component has this key from now on: its matches are played again, up to the first that it changes nothing of.
-    /// Among few components all matches are: the processor predicts their number.
+    /// A component has this key from now on: its matches are played again. Among few components all are: the processor
+    /// predicts their number.
     #[inline]
     fn replay(&mut self, component: usize, mut key: Key) {
+        if self.size > FEW {
+            return self.replay_changed(component, key);
+        }
         let mut place = self.size + component;
-        let plays_all = self.size <= FEW;
         loop {
             let pair = &mut self.matches[place / 2];
-            if !plays_all && pair[place % 2] == key {
+            pair[place % 2] = key;
+            if place == 1 {
+                return;
+            }
+            key = pair[0].min(pair[1]);
+            place /= 2;
+        }
+    }
+
+    /// The same up to the first match of which it changes nothing.
+    #[inline(never)]
+    fn replay_changed(&mut self, component: usize, mut key: Key) {
+        let mut place = self.size + component;
+        loop {
+            let pair = &mut self.matches[place / 2];
+            if pair[place % 2] == key {
                 return;
             }
             pair[place % 2] = key;

@@ -193,7 +193,7 @@ impl SimContext {
     }
 
     /// Sends on a packet that has come to `node`, which is not where it goes.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn forward<M: Mode>(&mut self, node: NodeId, mut packet: Packet) {
         if self.network.is_router(node) && !packet.count_down() {
             self.discarded.ttl_exceeded += 1;
@@ -202,8 +202,9 @@ impl SimContext {
         self.send::<M>(node, packet);
     }
 
+    /// `packet` goes no further.
     #[cold]
-    fn discard(&mut self, packet: &Packet) {
+    pub(crate) fn discard(&mut self, packet: &Packet) {
         self.recorder.count_loss(packet, self.schedule.now());
         self.bodies.release(packet.body());
     }

@@ -230,6 +230,7 @@ impl Simulation {
         self.sim.recorder.tables
     }
 
+    #[inline(never)]
     fn run<M: Mode>(&mut self, maximum: u64) {
         self.events_left = maximum;
         // The caller finds no node ahead of the others.
@@ -255,8 +256,15 @@ impl Simulation {
     fn wake<M: Mode>(&mut self, slot: Slot) {
         let directions = self.sim.network.directions() as Slot;
         if slot < directions {
-            return self.arrive::<M>(slot);
+            self.arrive::<M>(slot);
+        } else {
+            self.wake_beside_links::<M>(slot);
         }
+    }
+
+    /// The same for what is no link direction.
+    #[inline(never)]
+    fn wake_beside_links<M: Mode>(&mut self, slot: Slot) {
         let components = self.sim.network.components() as Slot;
         if slot < components {
             if self.sim.network.is_medium(slot) {
@@ -395,14 +403,10 @@ impl Simulation {
         if packet.destination() != node {
             self.sim.forward::<M>(node, packet);
         } else if packet.is_corrupted() {
-            self.sim.recorder.count_loss(&packet, self.sim.schedule.now());
-            self.sim.bodies.release(packet.body());
+            self.sim.discard(&packet);
         } else {
             match receiver.endpoints.relays.at(node) {
-                Some(number) => {
-                    let body = self.sim.bodies.take(&packet);
-                    receiver.relay::<M>(number, &body, packet.forward(), &mut self.sim);
-                }
+                Some(number) => receiver.arrive_at_relay::<M>(number, &packet, &mut self.sim),
                 None => receiver.receive::<M>(&packet, &mut self.sim),
             }
         }

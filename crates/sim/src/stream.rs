@@ -101,7 +101,7 @@ impl FlowEndpoints {
         let (from, to) = self.first_hop(forward);
         let header = self.packet(0, 0, 0, forward, to);
         let Some(direction) = sim.direct(from, &header) else {
-            return connection.transmit(now, |segment| self.send_segment::<M>(segment, forward, sim));
+            return self.transmit_by_interface::<M>(connection, forward, sim);
         };
         let ip = self.ip;
         connection.transmit(now, |segment| {
@@ -110,6 +110,17 @@ impl FlowEndpoints {
             true
         });
         sim.schedule_arrival(direction);
+    }
+
+    /// The same where an interface of the host, or a medium, is concerned.
+    #[inline(never)]
+    fn transmit_by_interface<M: Mode>(
+        &self,
+        connection: &mut Connection,
+        forward: bool,
+        sim: &mut SimContext,
+    ) {
+        connection.transmit(sim.now(), |segment| self.send_segment::<M>(segment, forward, sim));
     }
 
     /// The end that sends, and the one to which it sends: the other end, or the first relay before it.
@@ -214,10 +225,24 @@ impl Stream {
     pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, sim: &mut SimContext) {
         match &mut self.kind {
             StreamKind::Tcp(tcp) => tcp.receive::<M>(packet, &self.endpoints, sim),
+            _ => self.receive_datagram::<M>(packet, sim),
+        }
+    }
+
+    #[inline(never)]
+    fn receive_datagram<M: Mode>(&mut self, packet: &Packet, sim: &mut SimContext) {
+        match &mut self.kind {
             StreamKind::Udp(udp) => udp.receive(&sim.bodies.take(packet), sim.now()),
             StreamKind::Ping(ping) => ping.receive::<M>(&sim.bodies.take(packet), &self.endpoints, sim),
-            StreamKind::Gone => sim.bodies.release(packet.body()),
+            StreamKind::Tcp(_) | StreamKind::Gone => sim.bodies.release(packet.body()),
         }
+    }
+
+    /// The same at the relay of this number.
+    #[inline(never)]
+    pub(crate) fn arrive_at_relay<M: Mode>(&mut self, number: usize, packet: &Packet, sim: &mut SimContext) {
+        let body = sim.bodies.take(packet);
+        self.relay::<M>(number, &body, packet.forward(), sim);
     }
 
     /// The host that sent a packet of the stream has it no longer.
@@ -228,7 +253,7 @@ impl Stream {
     }
 
     /// A packet of the stream arrived at the relay of this number.
-    pub(crate) fn relay<M: Mode>(&mut self, number: usize, body: &Body, forward: bool, sim: &mut SimContext) {
+    fn relay<M: Mode>(&mut self, number: usize, body: &Body, forward: bool, sim: &mut SimContext) {
         let StreamKind::Tcp(tcp) = &mut self.kind else { return };
         if tcp.passes(number, body, forward, sim) {
             self.endpoints.relay::<M>(number, *body, forward, sim);

@@ -172,10 +172,16 @@ impl Streams {
         let Some(stream) = self.by_place.get_mut(place as usize) else { return false };
         if !stream.done && stream.finished() {
             stream.done = true;
-            self.unfinished -= 1;
-            self.finished.push(place);
+            self.count_finished(place);
+            return true;
         }
         stream.done
+    }
+
+    #[cold]
+    fn count_finished(&mut self, place: u32) {
+        self.unfinished -= 1;
+        self.finished.push(place);
     }
 
     /// Whether all have finished.

@@ -336,6 +336,7 @@ impl TcpStream {
     }
 
     /// Frees what a connection that both ends have closed needs no more.
+    #[cold]
     fn retire(&mut self) {
         let [client, server] = std::mem::take(&mut self.ends);
         let (client, server) = match (client, server) {
@@ -386,6 +387,7 @@ impl TcpStream {
     }
 
     /// Records a notice; whether the application acted on it.
+    #[cold]
     fn notice(
         &mut self,
         end: usize,
@@ -459,9 +461,16 @@ impl TcpStream {
         let now = sim.now();
         self.window.set(connection.cwnd(), now);
         let phase = connection.control().telemetry().phase;
-        if !core::ptr::eq(phase, self.phase) && phase != self.phase {
+        if !core::ptr::eq(phase, self.phase) {
+            self.note_phase(phase, endpoints, sim);
+        }
+    }
+
+    #[cold]
+    fn note_phase(&mut self, phase: &'static str, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        if phase != self.phase {
             self.phase = phase;
-            sim.recorder.stream_event(now, endpoints.stream, "phase", Some(phase));
+            sim.recorder.stream_event(sim.now(), endpoints.stream, "phase", Some(phase));
         }
     }
 

@@ -238,9 +238,13 @@ impl Connection {
     /// Adds the option to an ACK without data. Counters that have changed come before a third SACK block, and after two
     /// (section 3.2.3.3).
     pub(crate) fn accecn_option(&mut self, ack: &mut Segment) {
-        if !self.accurate() {
-            return;
+        if self.accurate() {
+            self.report_counters(ack);
         }
+    }
+
+    #[inline(never)]
+    fn report_counters(&mut self, ack: &mut Segment) {
         let taken = self.option_bytes();
         let accurate = &mut self.ecn.accurate;
         if accurate.has_news() {
@@ -258,11 +262,16 @@ impl Connection {
     /// Whether data carries the option: where a counter has changed since the last one (section 3.2.3.3). So
     /// the sender of a one-way transfer, whose counters rest, spends nothing on the option.
     fn accecn_data_wants_option(&self) -> bool {
-        self.accurate() && (self.ecn.accurate.has_news() || self.ecn.accurate.tests_path)
+        self.ecn.accurate.has_news() || self.ecn.accurate.tests_path
     }
 
     /// Bytes by which the option shortens the next full segment.
     pub(crate) fn accecn_data_bytes(&self) -> u32 {
+        if self.accurate() { self.data_option_bytes() } else { 0 }
+    }
+
+    #[cold]
+    fn data_option_bytes(&self) -> u32 {
         if !self.accecn_data_wants_option() {
             return 0;
         }
@@ -272,6 +281,13 @@ impl Connection {
 
     /// Adds the option to a header of data where it is wanted and leaves room for `len` bytes of it.
     pub(crate) fn accecn_data_option(&mut self, header: &mut Segment, len: u32) {
+        if self.accurate() {
+            self.report_counters_with_data(header, len);
+        }
+    }
+
+    #[cold]
+    fn report_counters_with_data(&mut self, header: &mut Segment, len: u32) {
         if self.accecn_data_wants_option() && len + self.accecn_data_bytes() <= self.sk.mss_cache {
             self.accecn_option(header);
         }
@@ -286,9 +302,13 @@ impl Connection {
     /// Counts a segment that arrived, of packets with `size` bytes of payload. The first data to arrive marked, and every
     /// second mark, is acknowledged at once (section 3.2.2.5.1).
     pub(crate) fn accecn_on_arrival(&mut self, segment: &Segment, size: u32) {
-        if !self.accurate() || segment.flags & SYN != 0 {
-            return;
+        if self.accurate() && segment.flags & SYN == 0 {
+            self.count_arrival(segment, size);
         }
+    }
+
+    #[cold]
+    fn count_arrival(&mut self, segment: &Segment, size: u32) {
         let packets = segment.len.div_ceil(size.max(1)).max(1);
         let accurate = &mut self.ecn.accurate;
         let bytes = segment.len;

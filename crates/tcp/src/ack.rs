@@ -71,13 +71,8 @@ impl Connection {
             sack_delivered: 0,
             event: 0,
         };
-        let mut rexmit = Rexmit::Nothing;
         if before(ack, prior_snd_una) {
-            if segment.sack_count > 0 && self.sack_ok {
-                self.process_sack(segment, prior_snd_una, &mut state);
-                self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut rexmit);
-                self.transmit_after_ack(rexmit);
-            }
+            self.process_old_ack(segment, &mut state);
             return true;
         }
         if after(ack, self.sk.snd_nxt) {
@@ -95,12 +90,7 @@ impl Connection {
         self.note_ack_header(segment, prior_snd_una, &mut state);
         self.snd.persist.note_answer();
         if prior_packets == 0 {
-            self.note_accurate_ecn(segment, 0, &mut state);
-            if state.flags.dsack {
-                self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut rexmit);
-            }
-            self.window_probe_acked();
-            self.process_probe_ack(ack, state.flags);
+            self.process_ack_of_nothing(segment, prior_snd_una, &mut state);
             return true;
         }
         self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
@@ -109,6 +99,7 @@ impl Connection {
         if self.snd.tail_loss.is_out() {
             self.process_probe_ack(ack, state.flags);
         }
+        let mut rexmit = Rexmit::Nothing;
         if self.is_dubious(&state.flags) {
             let flags = &state.flags;
             let duplicate = flags.may_be_duplicate() && !flags.una_advanced && !flags.dsack;
@@ -124,6 +115,28 @@ impl Connection {
         self.control_window(ack, delivered, &state);
         self.transmit_after_ack(rexmit);
         true
+    }
+
+    /// One that was overtaken by a later ACK: only its SACK blocks may be news.
+    #[cold]
+    fn process_old_ack(&mut self, segment: &Segment, state: &mut AckState) {
+        if segment.sack_count > 0 && self.sack_ok {
+            let (snd_una, mut rexmit) = (self.sk.snd_una, Rexmit::Nothing);
+            self.process_sack(segment, snd_una, state);
+            self.process_recovery(snd_una, 0, &mut state.flags, &mut rexmit);
+            self.transmit_after_ack(rexmit);
+        }
+    }
+
+    /// One that came while nothing was out.
+    #[cold]
+    fn process_ack_of_nothing(&mut self, segment: &Segment, prior_snd_una: u32, state: &mut AckState) {
+        self.note_accurate_ecn(segment, 0, state);
+        if state.flags.dsack {
+            self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut Rexmit::Nothing);
+        }
+        self.window_probe_acked();
+        self.process_probe_ack(segment.ack, state.flags);
     }
 
     /// Data whose ACK is the one we know, while we have nothing to send: a one-way transfer's receiver
@@ -148,8 +161,21 @@ impl Connection {
             self.advance_snd_una(segment.ack);
             state.flags.window_update = true;
             self.raise_ack_event(CA_ACK_WIN_UPDATE, state);
-            return;
+        } else {
+            self.note_whole_header(segment, window, echo, prior_snd_una, state);
         }
+    }
+
+    /// The same of one that says more than that data arrived.
+    #[inline(never)]
+    fn note_whole_header(
+        &mut self,
+        segment: &Segment,
+        window: u32,
+        echo: bool,
+        prior_snd_una: u32,
+        state: &mut AckState,
+    ) {
         let mut event = CA_ACK_SLOWPATH;
         if segment.len > 0 {
             state.flags.carries_data = true;
@@ -183,9 +209,13 @@ impl Connection {
 
     /// Counts the marks that the ACK reports of the `delivered` packets it newly acknowledges (RFC 9768).
     fn note_accurate_ecn(&mut self, segment: &Segment, delivered: u32, state: &mut AckState) {
-        if !self.accurate() {
-            return;
+        if self.accurate() {
+            self.count_marked(segment, delivered, state);
         }
+    }
+
+    #[cold]
+    fn count_marked(&mut self, segment: &Segment, delivered: u32, state: &mut AckState) {
         let marked = self.accecn_newly_marked(segment, delivered);
         if marked > 0 {
             self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(marked);

@@ -51,6 +51,7 @@ impl AckFlags {
     }
 
     /// The flags as Linux hands them to controls (`FLAG_*` in `tcp_input.c`).
+    #[inline(never)]
     pub(crate) fn bits(&self) -> u32 {
         let bit = |yes: bool, bit: u32| u32::from(yes) << bit;
         bit(self.carries_data, 0)

@@ -25,6 +25,7 @@ impl Chrono {
         Chrono { limit: Limit::Idle, since_us: 0, spent_us: [0; 4] }
     }
 
+    #[cold]
     fn set(&mut self, limit: Limit, now_us: u64) {
         self.spent_us[self.limit as usize] += now_us - self.since_us;
         self.since_us = now_us;

@@ -493,7 +493,15 @@ impl Connection {
         }
     }
 
+    /// Tells the caller of something that happens rarely.
+    #[cold]
     pub(crate) fn notice(&mut self, notice: Notice) {
+        self.note(notice);
+    }
+
+    /// Tells the caller.
+    #[inline]
+    pub(crate) fn note(&mut self, notice: Notice) {
         if self.outbox.notices.len() >= NOTICES {
             self.outbox.notices.pop_front();
         }

@@ -112,6 +112,7 @@ impl DelayedAck {
     }
 
     /// Acknowledges at once for as many segments as half of `window` holds, at most `maximum`.
+    #[cold]
     fn raise_quick(&mut self, window: u32, maximum: u32) {
         let half = (window / (2 * self.segment_size)).max(2);
         self.quick = self.quick.max(half.min(maximum));
@@ -139,17 +140,23 @@ impl DelayedAck {
             self.pushed |= flags & PSH != 0;
             return is_larger;
         }
+        self.note_smaller(size, previous, flags, options);
+        false
+    }
+
+    /// One that is smaller than the peer's segments, after one of `previous` bytes, if that was smaller too.
+    #[cold]
+    fn note_smaller(&mut self, size: u32, previous: u32, flags: u8, options: u32) {
         let minimum = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
         if size + options >= minimum {
             self.last_size = size;
             if size == previous {
                 self.segment_size = size;
-                return false;
+                return;
             }
         }
         self.pushed_twice |= self.pushed;
         self.pushed = true;
-        false
     }
 
     /// In-order data arrived at `now_us`: adapts the estimated time between segments (`tcp_event_data_recv`). Returns whether
@@ -223,6 +230,7 @@ impl Connection {
 
     /// After the third duplicate, ACKs for out-of-order data are held back by a twentieth of the RTT, at
     /// most 1 ms.
+    #[cold]
     fn compress_ack(&mut self) {
         if !self.sack_ok || self.rcv.delack.held_back >= MAX_COMPRESSED {
             self.send_ack();

@@ -163,9 +163,13 @@ impl Connection {
     /// Marks what leaves; only new data is ECN-capable, unless the control needs all to be.
     pub(crate) fn ecn_mark_data(&mut self, segment: &mut Segment, new: bool) {
         let feedback = self.ecn_feedback();
-        if feedback == EcnFeedback::None {
-            return;
+        if feedback != EcnFeedback::None {
+            self.mark_for(feedback, segment, new);
         }
+    }
+
+    #[cold]
+    fn mark_for(&mut self, feedback: EcnFeedback, segment: &mut Segment, new: bool) {
         if (new && segment.flags & ACK != 0) || self.snd.control.needs_ecn() {
             segment.ecn = self.ecn_codepoint(feedback);
         }
@@ -178,8 +182,15 @@ impl Connection {
     /// The header of whatever leaves.
     pub(crate) fn ecn_header(&self, segment: &mut Segment) {
         let feedback = self.ecn_feedback();
+        if feedback != EcnFeedback::None {
+            self.echo_for(feedback, segment);
+        }
+    }
+
+    #[cold]
+    fn echo_for(&self, feedback: EcnFeedback, segment: &mut Segment) {
         match feedback {
-            EcnFeedback::None => return,
+            EcnFeedback::None => {}
             EcnFeedback::Classic if self.sk.ecn_flags & ECN_DEMAND_CWR != 0 => segment.flags |= ECE,
             EcnFeedback::Classic => {}
             EcnFeedback::Accurate => self.accecn_header(segment),

@@ -79,14 +79,20 @@ impl Connection {
             self.read_bytes(u64::MAX);
         }
         if self.snd.fin_acked && self.rcv.closed && self.state == State::Established {
-            if self.rcv.delack.is_scheduled() {
-                self.send_ack();
-            }
-            self.state = State::Closed;
-            self.timers.stop_xmit();
-            self.timers.pacing = tcplab_units::Time::NEVER;
-            self.notice(Notice::Closed);
+            self.finish();
         }
+    }
+
+    /// Both ends have closed.
+    #[cold]
+    fn finish(&mut self) {
+        if self.rcv.delack.is_scheduled() {
+            self.send_ack();
+        }
+        self.state = State::Closed;
+        self.timers.stop_xmit();
+        self.timers.pacing = tcplab_units::Time::NEVER;
+        self.notice(Notice::Closed);
     }
 
     /// PAWS, sequence and RST checks (Linux `tcp_validate_incoming`).
@@ -99,11 +105,7 @@ impl Connection {
         self.rcv.saw_timestamp = self.timestamps_ok && segment.has_timestamp;
         if self.rcv.saw_timestamp {
             self.rcv.ts_ecr = segment.ts_ecr;
-            if self.is_old(segment) && !reset && !self.is_reordered_ack(segment) {
-                // A pure ACK from before our last one is ordinary reordering: it draws no answer.
-                if !(segment.len == 0 && end == segment.seq && before(end, self.rcv.nxt)) {
-                    self.answer_unacceptable(segment, end);
-                }
+            if self.is_old(segment) && !reset && self.refuses_old(segment, end) {
                 return false;
             }
         }
@@ -114,15 +116,30 @@ impl Connection {
             return false;
         }
         if reset {
-            // RFC 5961, section 3.2: only the exact sequence number resets.
-            if segment.seq == self.rcv.nxt {
-                self.abort();
-            } else {
-                self.send_ack();
-            }
-            return false;
+            self.handle_reset(segment);
         }
-        true
+        !reset
+    }
+
+    /// RFC 5961, section 3.2: only the exact sequence number resets.
+    #[cold]
+    fn handle_reset(&mut self, segment: &Segment) {
+        if segment.seq == self.rcv.nxt {
+            self.abort();
+        } else {
+            self.send_ack();
+        }
+    }
+
+    /// Whether an old segment is not acceptable; it is answered then. A pure ACK from before our last one is ordinary
+    /// reordering: it draws no answer.
+    #[cold]
+    fn refuses_old(&mut self, segment: &Segment, end: u32) -> bool {
+        let refused = !self.is_reordered_ack(segment);
+        if refused && !(segment.len == 0 && end == segment.seq && before(end, self.rcv.nxt)) {
+            self.answer_unacceptable(segment, end);
+        }
+        refused
     }
 
     /// PAWS: older than what arrived by more than a tick, which neighbours may differ by when they are reordered
@@ -148,6 +165,7 @@ impl Connection {
             && age * 1_000 <= self.snd.rtt.rto_us() * 6 / 5
     }
 
+    #[cold]
     fn answer_unacceptable(&mut self, segment: &Segment, end: u32) {
         if segment.len == 0 && segment.flags & (FIN | SYN) == 0 {
             let now = self.sk.tcp_mstamp;

@@ -24,8 +24,7 @@ impl RunningMin {
     pub(crate) fn update(&mut self, at_us: u64, value: u32) -> u32 {
         let new = Sample { at_us, value };
         if self.empty || value <= self.best[0].value || at_us - self.best[2].at_us > self.window_us {
-            self.best = [new; 3];
-            self.empty = false;
+            self.begin(new);
             return value;
         }
         if value <= self.best[1].value {
@@ -36,6 +35,13 @@ impl RunningMin {
         }
         self.age(new);
         self.best[0].value
+    }
+
+    /// No other sample matters any more.
+    #[cold]
+    fn begin(&mut self, new: Sample) {
+        self.best = [new; 3];
+        self.empty = false;
     }
 
     /// Drops what has left the window; takes a second and third best after a quarter and a half of it.

@@ -69,6 +69,7 @@ impl Connection {
     }
 
     /// Sets the window during a reduction, after an ACK that delivered something (`tcp_cwnd_reduction`).
+    #[cold]
     pub(crate) fn reduce_cwnd(&mut self, delivered: u32, newly_lost: u32, flags: AckFlags) {
         if delivered == 0 || self.sk.prior_cwnd == 0 {
             return;

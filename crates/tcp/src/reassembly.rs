@@ -31,6 +31,7 @@ impl Reassembly {
     }
 
     /// Takes in `start..end`; returns how many bytes of it were new.
+    #[cold]
     pub(crate) fn insert(&mut self, start: u32, end: u32) -> u32 {
         // The first range that ends at or after `start`, searched from the end, where most arrivals belong.
         let first = match self.ranges.back() {
@@ -128,6 +129,7 @@ impl Reassembly {
     }
 
     /// Writes up to `room` blocks, a duplicate first, which is thereby reported.
+    #[cold]
     pub(crate) fn write_blocks(&mut self, out: &mut [(u32, u32); 4], room: usize) -> u8 {
         let mut count = 0;
         if let Some(duplicate) = self.dsack.take() {

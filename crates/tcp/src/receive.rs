@@ -81,6 +81,13 @@ impl Connection {
             self.queue_in_order(segment, end, size);
             return;
         }
+        self.receive_beside(segment, end, size);
+    }
+
+    /// The same where it does not begin with what is expected next.
+    #[cold]
+    fn receive_beside(&mut self, segment: &Segment, end: u32, size: u32) {
+        let seq = segment.seq;
         if !after(end, self.rcv.nxt) {
             // A retransmission of what we have.
             self.report_duplicate(seq, end);
@@ -105,6 +112,7 @@ impl Connection {
     }
 
     /// Tells the sender again where we are.
+    #[cold]
     fn receive_out_of_window(&mut self) {
         self.enter_quick_ack(MAX_QUICK);
         self.rcv.delack.schedule();
@@ -126,20 +134,32 @@ impl Connection {
             }
         }
         if !self.rcv.held.is_empty() || self.rcv.held.has_blocks() {
-            let had_holes = !self.rcv.held.is_empty();
-            let next = self.rcv.held.advance(self.rcv.nxt);
-            self.advance_receive(next);
-            if had_holes && self.rcv.held.is_empty() {
-                // A gap is filled (RFC 5681, section 4.2).
-                self.rcv.delack.ack_now();
-            }
+            self.advance_over_held();
         }
         if self.rcv.fin.is_some_and(|fin| after(self.rcv.nxt, fin)) && !self.rcv.closed {
-            self.rcv.closed = true;
-            self.rcv.delack.schedule();
-            self.rcv.delack.ack_now();
-            self.notice(Notice::PeerClosed);
+            self.receive_fin();
         }
+    }
+
+    /// What arrived may join what was held.
+    #[cold]
+    fn advance_over_held(&mut self) {
+        let had_holes = !self.rcv.held.is_empty();
+        let next = self.rcv.held.advance(self.rcv.nxt);
+        self.advance_receive(next);
+        if had_holes && self.rcv.held.is_empty() {
+            // A gap is filled (RFC 5681, section 4.2).
+            self.rcv.delack.ack_now();
+        }
+    }
+
+    /// The peer's FIN is in order.
+    #[cold]
+    fn receive_fin(&mut self) {
+        self.rcv.closed = true;
+        self.rcv.delack.schedule();
+        self.rcv.delack.ack_now();
+        self.notice(Notice::PeerClosed);
     }
 
     fn advance_receive(&mut self, to: u32) {

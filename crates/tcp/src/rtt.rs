@@ -58,11 +58,7 @@ impl Rtt {
     pub(crate) fn sample(&mut self, rtt_us: u32, snd_una: u32, snd_nxt: u32) {
         self.backoff = 0;
         if self.srtt_us == 0 {
-            self.srtt_us = (rtt_us << 3).max(1);
-            self.mdev_us = rtt_us << 1;
-            self.rttvar_us = self.mdev_us.max(self.rto_min_us);
-            self.mdev_max_us = self.rttvar_us;
-            self.round_end = snd_nxt;
+            self.begin(rtt_us, snd_nxt);
         } else {
             let error = i64::from(rtt_us) - i64::from(self.srtt_us >> 3);
             self.srtt_us = (i64::from(self.srtt_us) + error).max(1) as u32;
@@ -72,6 +68,16 @@ impl Rtt {
             }
         }
         self.rto_us = (u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us)).min(RTO_MAX_US);
+    }
+
+    /// The first sample.
+    #[cold]
+    fn begin(&mut self, rtt_us: u32, snd_nxt: u32) {
+        self.srtt_us = (rtt_us << 3).max(1);
+        self.mdev_us = rtt_us << 1;
+        self.rttvar_us = self.mdev_us.max(self.rto_min_us);
+        self.mdev_max_us = self.rttvar_us;
+        self.round_end = snd_nxt;
     }
 
     fn deviate(&mut self, error: i64) {
@@ -149,7 +155,7 @@ impl Connection {
         }
         self.snd.rtt.sample(rtt_us, self.sk.snd_una, self.sk.snd_nxt);
         self.sk.srtt_us = self.snd.rtt.srtt_us();
-        self.notice(Notice::RttSample(Span::from_us(u64::from(rtt_us))));
+        self.note(Notice::RttSample(Span::from_us(u64::from(rtt_us))));
     }
 
     /// Microseconds from now until the first unacknowledged segment's timeout; not positive if it has passed.

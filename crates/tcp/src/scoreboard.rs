@@ -200,6 +200,7 @@ impl Scoreboard {
         self.head += 1;
     }
 
+    #[cold]
     fn grow(&mut self) {
         let old = core::mem::take(&mut self.slots);
         let mask = old.len().wrapping_sub(1);
@@ -236,6 +237,7 @@ impl Scoreboard {
         }
     }
 
+    #[cold]
     fn set_waiting(&mut self, id: Id, waits: bool) {
         let slot = self.slot(id);
         let bit = 1 << (slot % 64);

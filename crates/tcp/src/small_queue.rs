@@ -54,7 +54,14 @@ impl Connection {
     /// Whether a burst of `bytes` waits for others to leave the host. Two such bursts may be there, or what the
     /// pacing rate sends in about a millisecond; for retransmissions twice as much. A lone burst never waits.
     pub(crate) fn small_queue_holds_back(&mut self, bytes: u32, retransmission: bool) -> bool {
-        let Some(queued) = self.snd.small_queue.queued else { return false };
+        self.snd
+            .small_queue
+            .queued
+            .is_some_and(|queued| self.exceeds_small_queue(queued, bytes, retransmission))
+    }
+
+    #[inline(never)]
+    fn exceeds_small_queue(&mut self, queued: u64, bytes: u32, retransmission: bool) -> bool {
         let mut limit = (self.sk.sk_pacing_rate >> self.sk.sk_pacing_shift.min(63)).max(2 * u64::from(bytes));
         if self.sk.sk_pacing_status == PACING_NONE {
             limit = limit.min(LIMIT);

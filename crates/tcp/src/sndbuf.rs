@@ -68,6 +68,7 @@ impl SendBuffer {
     }
 
     /// Whether the segment that ends at `end` carries PSH: the application pushed its data.
+    #[cold]
     pub(crate) fn take_push(&mut self, end: u32) -> bool {
         let mut found = false;
         while let Some(&push) = self.pushes.front()

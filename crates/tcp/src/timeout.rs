@@ -26,6 +26,7 @@ pub(crate) const fn give_up_after_us(retries: u32, base_us: u64) -> u64 {
 impl Connection {
     /// Starts the timeout from the first unacknowledged segment's sending if a probe or reordering timer
     /// had taken its place, else from now (`tcp_rearm_rto`).
+    #[inline(never)]
     pub(crate) fn rearm_rto(&mut self) {
         if self.sk.packets_out == 0 {
             self.timers.stop_xmit();

@@ -209,7 +209,12 @@ impl Connection {
         if self.rcv.window.scale > 0 {
             return round_up(free as u32, self.rcv.window.scale);
         }
-        // Without scaling, whole segments (silly window avoidance).
+        self.unscaled_window(free, mss, whole)
+    }
+
+    /// Without scaling, whole segments (silly window avoidance).
+    #[cold]
+    fn unscaled_window(&self, free: u64, mss: u64, whole: u64) -> u32 {
         let present = u64::from(self.rcv.window.advertised);
         if present + mss <= free || present > free {
             (free - free % mss) as u32
@@ -234,6 +239,7 @@ impl Connection {
     }
 
     /// A new segment size shows how much of the buffer is payload (`tcp_measure_rcv_mss`).
+    #[cold]
     pub(crate) fn adapt_ratio(&mut self, payload: u32) {
         let payload = u64::from(payload);
         let ratio = (payload * 256 / memory_of(payload)).clamp(1, 255);
@@ -248,9 +254,15 @@ impl Connection {
     pub(crate) fn grow_window(&mut self, payload: u32) {
         let window = &self.rcv.window;
         let room = window.clamp.min(self.receive_space()).saturating_sub(window.threshold);
-        if room == 0 {
-            return;
+        if room > 0 {
+            self.raise_threshold(payload, room);
         }
+    }
+
+    /// By as much as `payload` is worth, at most by `room`.
+    #[inline(never)]
+    fn raise_threshold(&mut self, payload: u32, room: u64) {
+        let window = &self.rcv.window;
         let len = u64::from(payload);
         let memory = memory_of(len);
         let step = if window.payload_of(memory) <= len {
@@ -280,11 +292,17 @@ impl Connection {
 
     /// The application has read: twice what it reads in an RTT must fit, more while that grows.
     pub(crate) fn adjust_receive_space(&mut self) {
-        let window = &mut self.rcv.window;
+        let window = &self.rcv.window;
         let elapsed = self.sk.tcp_mstamp - window.space_us;
-        if window.rtt_us == 0 || elapsed < u64::from(window.rtt_us >> 3) {
-            return;
+        if window.rtt_us != 0 && elapsed >= u64::from(window.rtt_us >> 3) {
+            self.end_space_measurement();
         }
+    }
+
+    /// An RTT is over.
+    #[inline(never)]
+    fn end_space_measurement(&mut self) {
+        let window = &mut self.rcv.window;
         let copied = u64::from(self.rcv.copied.wrapping_sub(window.space_seq));
         if copied > window.space {
             if !window.fixed {
