@@ -61,7 +61,7 @@ impl Plain {
     }
 
     /// Offers `packet`, and puts it on the delay line if it is not dropped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue<P: Packet>(
         &mut self,
         mut packet: P,
@@ -78,11 +78,11 @@ impl Plain {
         if let Some(sending) = sending {
             let (waiting, bytes) = self.waiting(sending, stats);
             if self.limit.is_exceeded(waiting + 1, bytes + u64::from(frame_len)) {
-                return drop(&packet, now, waiting, stats, observer);
+                return drop(packet, now, waiting, stats, observer);
             }
             // By the queue's instantaneous length when a packet arrives (RFC 8257, section 3.1).
             if self.mark_above.is_exceeded(waiting, bytes) && packet.is_ect() {
-                mark(&mut packet, now, waiting, stats, observer);
+                packet = mark(packet, now, waiting, stats, observer);
             }
         }
         let begin = if is_busy { self.free } else { now };
@@ -136,21 +136,22 @@ impl Plain {
 
 /// `packet` finds `waiting` others, for which alone there is room.
 #[cold]
-fn drop<P: Packet>(packet: &P, now: Time, waiting: u64, stats: &mut Stats, observer: &mut impl Observer<P>) {
+fn drop<P: Packet>(packet: P, now: Time, waiting: u64, stats: &mut Stats, observer: &mut impl Observer<P>) {
     stats.count_drop(Cause::Overlimit);
-    observer.on(Event::Drop, now, packet, waiting as u32);
+    observer.on(Event::Drop, now, &packet, waiting as u32);
 }
 
-/// `packet` finds more than a few others.
+/// `packet` finds so many others that it is marked.
 #[cold]
 fn mark<P: Packet>(
-    packet: &mut P,
+    mut packet: P,
     now: Time,
     waiting: u64,
     stats: &mut Stats,
     observer: &mut impl Observer<P>,
-) {
+) -> P {
     packet.mark_ce();
     stats.marked += 1;
-    observer.on(Event::Mark, now, packet, waiting as u32 + 1);
+    observer.on(Event::Mark, now, &packet, waiting as u32 + 1);
+    packet
 }

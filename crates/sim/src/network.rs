@@ -271,7 +271,7 @@ impl Network {
     }
 
     /// The direction by which `packet` leaves `node`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_hop(&self, node: NodeId, packet: &Packet) -> Option<DirectionId> {
         let is_six = self.six.get(packet.stream() as usize).is_some_and(|&is_six| is_six);
         let direction = self.route(node, packet.destination(), is_six);

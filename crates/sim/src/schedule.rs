@@ -83,7 +83,7 @@ impl Schedule {
     }
 
     /// Moves the present to the next wake-up, and returns whose it is; none: there is none by `end`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, end: Time) -> Option<Slot> {
         let next = self.next();
         let time = time_of(next);

@@ -134,8 +134,13 @@ impl SimContext {
     pub(crate) fn set_end_timer(&mut self, place: u32, end: usize, due: Time) {
         let now = self.now();
         if let Some(wake) = self.end_timers.set(place, end, due, now) {
-            self.set_timer(place, Timer::ENDS[end], wake);
+            self.wake_end(place, end, wake);
         }
+    }
+
+    #[inline(never)]
+    fn wake_end(&mut self, place: u32, end: usize, time: Time) {
+        self.set_timer(place, Timer::ENDS[end], time);
     }
 
     /// The schedule wakes a stream for `timer`: whether that fires, and was not put off.

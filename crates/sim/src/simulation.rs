@@ -262,7 +262,7 @@ impl Simulation {
         }
     }
 
-    /// The same for what is no link direction.
+    /// The same for a slot that is not a link direction.
     #[inline(never)]
     fn wake_beside_links<M: Mode>(&mut self, slot: Slot) {
         let components = self.sim.network.components() as Slot;

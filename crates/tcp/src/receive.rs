@@ -124,6 +124,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)]
     fn queue_in_order(&mut self, segment: &Segment, end: u32, size: u32) {
         self.advance_receive(end);
         if segment.len > 0 {
@@ -141,7 +142,7 @@ impl Connection {
         }
     }
 
-    /// What arrived may join what was held.
+    /// Data that arrived may join data that was held.
     #[cold]
     fn advance_over_held(&mut self) {
         let had_holes = !self.rcv.held.is_empty();
@@ -190,6 +191,7 @@ impl Connection {
     }
 
     /// The application reads up to `maximum` bytes (`tcp_recvmsg`).
+    #[inline(always)]
     pub(crate) fn read_bytes(&mut self, maximum: u64) -> u64 {
         let bytes = self.rcv.unread.min(maximum);
         if bytes > 0 {

@@ -149,6 +149,7 @@ impl Rtt {
 impl Connection {
     /// Takes a valid sample (Linux `tcp_ack_update_rtt` from where the sample is known to be valid):
     /// `rtt_us` is of the first, `latest_us` of the last packet this ACK delivered.
+    #[inline(always)]
     pub(crate) fn take_rtt_sample(&mut self, rtt_us: u32, latest_us: u32, maybe_delayed: bool) {
         if !maybe_delayed || latest_us <= self.sk.rtt_min_us {
             self.sk.rtt_min_us = self.snd.rtt.minimum(self.sk.tcp_mstamp, latest_us);
