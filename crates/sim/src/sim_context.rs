@@ -245,7 +245,7 @@ impl SimContext {
 
     /// The link direction that packets like `packet` enter when they leave `node`, where nothing but that link is concerned:
     /// no interface of the host before it, no medium.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn direct(&self, node: NodeId, packet: &Packet) -> Option<DirectionId> {
         let direction = self.network.next_hop(node, packet)?;
         let alone = self.network.interface_before(direction).or(self.network.medium_of(direction)).is_none();

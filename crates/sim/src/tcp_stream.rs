@@ -166,7 +166,7 @@ impl TcpStream {
             lent = sim.lend_outbox(connection);
             connection.handle_timeout(now);
         }
-        self.drive::<M>(end, endpoints, sim);
+        self.drive_apart::<M>(end, endpoints, sim);
         self.return_outbox(end, lent, sim);
     }
 
@@ -230,7 +230,7 @@ impl TcpStream {
             return;
         }
         self.accept(&segment, now);
-        self.drive::<M>(end, endpoints, sim);
+        self.drive_apart::<M>(end, endpoints, sim);
         self.return_outbox(end, false, sim);
     }
 
@@ -247,7 +247,7 @@ impl TcpStream {
         if let Some(connection) = &mut self.ends[end] {
             let lent = sim.lend_outbox(connection);
             connection.departed(segment.len, sim.now());
-            self.drive::<M>(end, endpoints, sim);
+            self.drive_apart::<M>(end, endpoints, sim);
             self.return_outbox(end, lent, sim);
         }
     }
@@ -354,6 +354,7 @@ impl TcpStream {
     }
 
     /// Does all that follows from the last thing that happened to an end.
+    #[inline(always)]
     fn drive<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let forward = end == CLIENT;
         let is_data_end = end == usize::from(self.data_end);
@@ -384,6 +385,12 @@ impl TcpStream {
         if self.closed == [true; 2] && !self.aborted {
             self.retire();
         }
+    }
+
+    /// The same for what does not happen with each segment.
+    #[inline(never)]
+    fn drive_apart<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        self.drive::<M>(end, endpoints, sim);
     }
 
     /// Records a notice; whether the application acted on it.

@@ -371,6 +371,7 @@ impl Connection {
     }
 
     /// Takes the RTT from what was acknowledged, else SACKed, else from the timestamp (RFC 7323, section 4.1).
+    #[inline(always)]
     fn update_rtt(
         &mut self,
         acked: Option<u32>,

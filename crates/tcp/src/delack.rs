@@ -193,6 +193,7 @@ impl Connection {
     }
 
     /// New in-order data arrived in segments of `size` (`tcp_event_data_recv`).
+    #[inline(always)]
     pub(crate) fn note_data_received(&mut self, size: u32, flags: u8) {
         self.rcv.delack.scheduled = true;
         if self.rcv.delack.note_size(size, flags, self.option_bytes()) {
@@ -311,6 +312,7 @@ impl Connection {
     /// The application has read `copied` bytes (`tcp_cleanup_rbuf`). Acknowledge if an acknowledgment is
     /// overdue, if a short message was read by an application that does not answer, or if the window has
     /// doubled.
+    #[inline(always)]
     pub(crate) fn ack_after_read(&mut self, copied: u64) {
         let mut due = false;
         if self.rcv.delack.scheduled {

@@ -21,6 +21,7 @@ impl RunningMin {
     }
 
     /// Takes a sample and returns the minimum of the window.
+    #[inline(always)]
     pub(crate) fn update(&mut self, at_us: u64, value: u32) -> u32 {
         let new = Sample { at_us, value };
         if self.empty || value <= self.best[0].value || at_us - self.best[2].at_us > self.window_us {

@@ -101,6 +101,7 @@ impl Rtt {
     }
 
     /// The minimum of the last five minutes, of which `rtt_us` is the latest sample.
+    #[inline(always)]
     pub(crate) fn minimum(&mut self, now_us: u64, rtt_us: u32) -> u32 {
         self.min.update(now_us, rtt_us.max(1))
     }

@@ -220,6 +220,7 @@ impl Connection {
     /// application pushed it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone. PSH tells the peer's
     /// GRO to pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
     /// `tcp_cleanup_rbuf`). A retransmission is without.
+    #[inline(always)]
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
         let mss = self.current_mss();
         let nothing_out = self.sk.packets_out == 0;
