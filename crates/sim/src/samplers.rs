@@ -34,18 +34,24 @@ impl Sampler {
 
 /// One row for every open socket that sends payload.
 pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now: Time) {
+    let (mut nodes, mut states, mut phases) = (Latest::default(), Latest::default(), Latest::default());
+    let mut gauges: Vec<[Latest; 2]> = Vec::new();
     for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, info, connection) in tcp.senders(now) {
             let flow = &plan.flows[stream.flow];
-            let node = sim.recorder.symbol(if end == CLIENT { &flow.from } else { &flow.to });
-            let state = sim.recorder.symbol(state_name(info.ca_state));
+            let node = nodes.symbol(if end == CLIENT { &flow.from } else { &flow.to }, sim);
+            let state = states.symbol(state_name(info.ca_state), sim);
             let telemetry = connection.control().telemetry();
-            let phase = (!telemetry.phase.is_empty()).then(|| sim.recorder.symbol(telemetry.phase));
+            let phase = (!telemetry.phase.is_empty()).then(|| phases.symbol(telemetry.phase, sim));
             let names =
                 SocketNames { stream: sim.recorder.stream(stream.endpoints.stream), node, state, phase };
-            for (gauge, value) in connection.control().gauges() {
-                let (name, unit) = (sim.recorder.symbol(&gauge.name), sim.recorder.symbol(&gauge.unit));
+            for (number, (gauge, value)) in connection.control().gauges().enumerate() {
+                if number == gauges.len() {
+                    gauges.push(Default::default());
+                }
+                let [latest, units] = &mut gauges[number];
+                let (name, unit) = (latest.symbol(&gauge.name, sim), units.symbol(&gauge.unit, sim));
                 let (time, (flow, stream)) = (now.as_ns(), names.stream);
                 let row = GaugeRow { time, flow, stream, node, name, value, unit };
                 sim.recorder.tables.gauges.push(row);
@@ -55,6 +61,20 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
         for (node, both) in tcp.legs(now) {
             let node = &plan.nodes[usize::from(node)].name;
             legs(sim, now, stream.endpoints.stream, node, &both);
+        }
+    }
+}
+
+/// The name that was asked for last, which is often asked for again, and its symbol.
+#[derive(Default)]
+struct Latest<'a>(Option<(&'a str, Symbol)>);
+
+impl<'a> Latest<'a> {
+    #[inline]
+    fn symbol(&mut self, name: &'a str, sim: &mut SimContext) -> Symbol {
+        match self.0 {
+            Some((latest, symbol)) if core::ptr::eq(latest, name) => symbol,
+            _ => self.0.insert((name, sim.recorder.symbol(name))).1,
         }
     }
 }
