@@ -503,9 +503,14 @@ impl Connection {
     #[inline]
     pub(crate) fn note(&mut self, notice: Notice) {
         if self.outbox.notices.len() >= NOTICES {
-            self.outbox.notices.pop_front();
+            self.forget_oldest_notice();
         }
         self.outbox.notices.push_back(notice);
+    }
+
+    #[cold]
+    fn forget_oldest_notice(&mut self) {
+        self.outbox.notices.pop_front();
     }
 
     /// The timestamp clock: milliseconds (RFC 7323, section 5.4).

@@ -28,14 +28,22 @@ impl RunningMin {
             self.begin(new);
             return value;
         }
-        if value <= self.best[1].value {
+        if value <= self.best[2].value || at_us - self.best[0].at_us > self.window_us / 4 {
+            self.replace(new);
+        }
+        self.best[0].value
+    }
+
+    /// The sample is one of the best, or the best is no longer young.
+    #[cold]
+    fn replace(&mut self, new: Sample) {
+        if new.value <= self.best[1].value {
             self.best[1] = new;
             self.best[2] = new;
-        } else if value <= self.best[2].value {
+        } else if new.value <= self.best[2].value {
             self.best[2] = new;
         }
         self.age(new);
-        self.best[0].value
     }
 
     /// No other sample matters any more.
