@@ -18,6 +18,8 @@ const CATCH_UP: u64 = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct DelayLine<P> {
     line: VecDeque<Entry<P>>,
+    /// When the first of the line arrives, which is asked for more often than it changes; `NEVER` if there is none.
+    first_at: Time,
     loose: BinaryHeap<Flying<P>>,
     /// Departure and arrival of the last packet of the line.
     departed: Time,
@@ -48,6 +50,7 @@ impl<P> DelayLine<P> {
     pub(crate) fn new() -> DelayLine<P> {
         DelayLine {
             line: VecDeque::new(),
+            first_at: Time::NEVER,
             loose: BinaryHeap::new(),
             departed: Time::ZERO,
             arrived: Time::ZERO,
@@ -80,6 +83,9 @@ impl<P> DelayLine<P> {
     /// Sends `packet` off to arrive at `at`, which is not before its predecessor. It came to the link at `since`.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, since: Time, packet: P) {
+        if self.line.is_empty() {
+            self.first_at = at;
+        }
         self.line.push_back(Entry { at, since, packet });
     }
 
@@ -98,31 +104,26 @@ impl<P> DelayLine<P> {
     /// When the next packet arrives.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        let line = self.next_in_line();
         match self.loose.peek() {
-            None => line,
-            Some(loose) => line.min(loose.at),
+            None => self.first_at,
+            Some(loose) => self.first_at.min(loose.at),
         }
-    }
-
-    #[inline]
-    fn next_in_line(&self) -> Time {
-        self.line.front().map_or(Time::NEVER, |entry| entry.at)
     }
 
     /// Takes the next packet that arrives by `now`.
     #[inline(always)]
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, P)> {
         if self.loose.is_empty() {
-            let at = self.next_in_line();
-            return if at <= now && at != Time::NEVER { self.pop() } else { None };
+            return if self.first_at <= now && self.first_at != Time::NEVER { self.pop() } else { None };
         }
         self.take_due_of_both(now)
     }
 
     #[inline]
     fn pop(&mut self) -> Option<(Time, P)> {
-        self.line.pop_front().map(|entry| (entry.at, entry.packet))
+        let entry = self.line.pop_front()?;
+        self.first_at = self.line.front().map_or(Time::NEVER, |next| next.at);
+        Some((entry.at, entry.packet))
     }
 
     fn take_due_of_both(&mut self, now: Time) -> Option<(Time, P)> {
@@ -130,7 +131,7 @@ impl<P> DelayLine<P> {
         if next > now || next == Time::NEVER {
             return None;
         }
-        if self.next_in_line() == next {
+        if self.first_at == next {
             return self.pop();
         }
         self.loose.pop().map(|flying| (flying.at, flying.packet))
