@@ -22,11 +22,12 @@ Scenario = dict[str, Any]
 # Load controls of ours, some under the names that others of these expect.
 LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
 # With these they take about as long as all others.
-BESIDE_THEM = {"test_accelerator", "test_accelerator_stress", "test_against_sim", "test_medium"}
+BESIDE_THEM = {"test_accelerator", "test_accelerator_stress", "test_against_sim"}
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Two at a time, also those beside other tests, and one at a time those that load controls.
 

@@ -23,6 +23,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often its connections are looked for.
 const GLANCE: Duration = Duration::from_millis(2);
+/// How much later than asked a test may begin, ns: it connects twice before.
+const LATE: u64 = 250_000_000;
 /// Shortest report interval iperf3 takes, ns.
 const SHORTEST: u64 = 100_000_000;
 /// Socket buffers of a datagram flow, bytes: 30 ms of full packets at 500 Mbit/s.
@@ -92,6 +94,7 @@ impl Iperf3 {
             }
         };
         let begin = begin(end, context);
+        warn_if_late(end, context, begin);
         let report = process.report(context)?;
         if let Some(message) = report["error"].as_str() {
             return Err(TrafficError::Iperf3Failed { message: message.to_owned() });
@@ -113,6 +116,18 @@ fn warn(end: &End, context: &Context) {
     if end.sample.is_some_and(|sample| sample < SHORTEST) {
         let message = format!("{}: iperf3 reports every 100 ms at most", end.flow.name);
         context.sink.warning(message, "sample flows every 100 ms or less often".into());
+    }
+}
+
+/// Says so where a test that began late reports what came after the run.
+fn warn_if_late(end: &End, context: &Context, begin: u64) {
+    let duration = context.clock.duration;
+    let late = begin.saturating_sub(end.start());
+    if late > LATE && end.stop(duration).saturating_add(late) > duration {
+        let name = &end.flow.name;
+        let ms = late / 1_000_000;
+        let message = format!("{name}: iperf3 began {ms} ms late, and reports what came after the run, too");
+        context.sink.warning(message, "let the run last some seconds longer than the flow".into());
     }
 }
 
