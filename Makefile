@@ -45,9 +45,9 @@ test: setup-develop ui ## every test
 	others=$$?; $(MAKE) test-alone && exit $$others
 
 # The same cases each time; `make fuzz` tries others, and many.
-# No file of make's is open for rustdoc to count jobs with.
+# rustdoc would look for files with which make counts jobs, and finds them closed.
 test-rust: setup-develop
-	env --unset=MAKEFLAGS PROPTEST_RNG_SEED=1 cargo test --workspace --locked --no-fail-fast
+	env --unset=MAKEFLAGS --unset=MFLAGS PROPTEST_RNG_SEED=1 cargo test --workspace --locked --no-fail-fast
 
 test-controls: setup-develop
 	cc/check-bpf.sh
