@@ -4,6 +4,7 @@
 use tcplab_units::{Span, Time};
 
 use crate::Connection;
+use crate::ecn::EcnFeedback;
 use crate::segment::{ACK, AccEcnOption, FIN, PSH, Segment};
 
 /// Smallest and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and smallest estimate (`TCP_ATO_MIN`).
@@ -360,12 +361,27 @@ impl Connection {
     }
 
     fn header_up_to(&mut self, nxt: u32) -> Segment {
-        let mut segment = Segment {
+        if self.has_gaps_to_report() || self.ecn_feedback() != EcnFeedback::None {
+            return self.header_with_gaps_and_marks(nxt);
+        }
+        self.bare_header(nxt)
+    }
+
+    fn has_gaps_to_report(&self) -> bool {
+        self.sack_ok && self.rcv.held.anything_to_report()
+    }
+
+    /// Made in one piece: the processor waits where a header is copied right after a part of it was changed.
+    #[inline(always)]
+    fn bare_header(&mut self, nxt: u32) -> Segment {
+        let has_timestamp = self.timestamps_ok;
+        let (ts_val, ts_ecr) = if has_timestamp { (self.timestamp(), self.rcv.ts_recent) } else { (0, 0) };
+        Segment {
             seq: self.sk.snd_nxt,
             ack: nxt,
             len: 0,
-            ts_val: 0,
-            ts_ecr: 0,
+            ts_val,
+            ts_ecr,
             sack: [(0, 0); 4],
             window: self.select_window(),
             flags: ACK,
@@ -376,15 +392,16 @@ impl Connection {
             window_scale: 255,
             ecn: 0,
             sack_permitted: false,
-            has_timestamp: self.timestamps_ok,
+            has_timestamp,
             more: false,
             retransmission: false,
-        };
-        if self.timestamps_ok {
-            segment.ts_val = self.timestamp();
-            segment.ts_ecr = self.rcv.ts_recent;
         }
-        if self.sack_ok && self.rcv.held.anything_to_report() {
+    }
+
+    #[cold]
+    fn header_with_gaps_and_marks(&mut self, nxt: u32) -> Segment {
+        let mut segment = self.bare_header(nxt);
+        if self.has_gaps_to_report() {
             let room = if self.timestamps_ok { 3 } else { 4 };
             segment.sack_count = self.rcv.held.write_blocks(&mut segment.sack, room);
         }
