@@ -45,7 +45,7 @@ test: setup-develop ui ## every test
 	others=$$?; $(MAKE) test-alone && exit $$others
 
 # The same cases each time; `make fuzz` tries others, and many.
-# rustdoc would look for files with which make counts jobs, and finds them closed.
+# Without make's variables: rustdoc warns that its job server cannot be reached.
 test-rust: setup-develop
 	env --unset=MAKEFLAGS --unset=MFLAGS PROPTEST_RNG_SEED=1 cargo test --workspace --locked --no-fail-fast
 

@@ -42,6 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _group(file: str) -> str:
+    """The group of a test file; one group runs in one process."""
     if file == "test_routing":
         return "routing"
     return "controls" if file in LOADING | BESIDE_THEM else "kernel"

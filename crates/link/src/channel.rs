@@ -90,7 +90,7 @@ impl<P: Packet> Channel<P> {
         if self.next_step == Time::NEVER { next } else { self.next_arrival_after(next) }
     }
 
-    /// The same while a step is to come; `next`: what is on its way already.
+    /// The next arrival while a change is scheduled. `next` is that of the packets on their way.
     #[inline(never)]
     fn next_arrival_after(&self, next: Time) -> Time {
         if !self.impairments.keep_order() {

@@ -134,14 +134,14 @@ impl Plain {
     }
 }
 
-/// `packet` finds `waiting` others, for which alone there is room.
+/// The queue is full: `packet` is dropped behind `waiting` others.
 #[cold]
 fn drop<P: Packet>(packet: P, now: Time, waiting: u64, stats: &mut Stats, observer: &mut impl Observer<P>) {
     stats.count_drop(Cause::Overlimit);
     observer.on(Event::Drop, now, &packet, waiting as u32);
 }
 
-/// `packet` finds so many others that it is marked.
+/// The queue is above its threshold: `packet` is marked.
 #[cold]
 fn mark<P: Packet>(
     mut packet: P,

@@ -96,13 +96,13 @@ impl Schedule {
         Some(self.current)
     }
 
-    /// The present is `time` from now on, as far as the component is concerned that woke up last.
+    /// Moves the present to `time` for the component that woke up last.
     #[inline]
     pub(crate) fn move_to(&mut self, time: Time) {
         self.now = time;
     }
 
-    /// When the first component wakes up besides `slot`, which is one of the busy: of these, and of the others.
+    /// When the first component but `slot` wakes up: of the busy ones, to which `slot` belongs, and of the others.
     #[inline]
     pub(crate) fn rivals(&self, slot: Slot) -> (Time, Time) {
         (time_of(self.busy.first_but(slot as usize)), time_of(self.others.first()))
@@ -236,7 +236,7 @@ impl Tournament {
         }
     }
 
-    /// The same up to the first match of which it changes nothing.
+    /// Replays the matches up to the first whose winner stays.
     #[inline(never)]
     fn replay_changed(&mut self, component: usize, mut key: Key) {
         let mut place = self.size + component;

@@ -476,6 +476,7 @@ mod tests {
 
     use super::*;
     use crate::plan::{Limit, Queue};
+
     /// Ten transfers of 50 kB over a path that loses one packet in thirty.
     fn plan() -> Plan {
         let direction = json!({

@@ -112,7 +112,7 @@ impl FlowEndpoints {
         sim.schedule_arrival(direction);
     }
 
-    /// The same where an interface of the host, or a medium, is concerned.
+    /// Transmits through an interface of the host, or a shared medium.
     #[inline(never)]
     fn transmit_by_interface<M: Mode>(
         &self,
@@ -238,7 +238,7 @@ impl Stream {
         }
     }
 
-    /// The same at the relay of this number.
+    /// `packet` arrives at the relay of this number.
     #[inline(never)]
     pub(crate) fn arrive_at_relay<M: Mode>(&mut self, number: usize, packet: &Packet, sim: &mut SimContext) {
         let body = sim.bodies.take(packet);

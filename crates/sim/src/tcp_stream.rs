@@ -387,7 +387,7 @@ impl TcpStream {
         }
     }
 
-    /// The same for what does not happen with each segment.
+    /// `drive` for rare events, as a call: inlined again it would spread the code of a segment.
     #[inline(never)]
     fn drive_apart<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         self.drive::<M>(end, endpoints, sim);

@@ -117,7 +117,7 @@ impl Connection {
         true
     }
 
-    /// One that was overtaken by a later ACK: only its SACK blocks may be news.
+    /// An ACK that a later one overtook: only its SACK blocks may be new.
     #[cold]
     fn process_old_ack(&mut self, segment: &Segment, state: &mut AckState) {
         if segment.sack_count > 0 && self.sack_ok {
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// One that came while nothing was out.
+    /// An ACK that arrives while nothing is in flight.
     #[cold]
     fn process_ack_of_nothing(&mut self, segment: &Segment, prior_snd_una: u32, state: &mut AckState) {
         self.note_accurate_ecn(segment, 0, state);
@@ -166,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// The same of one that says more than that data arrived.
+    /// The same for an ACK that carries data, SACK blocks, an ECN echo or another window.
     #[inline(never)]
     fn note_whole_header(
         &mut self,

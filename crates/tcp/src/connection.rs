@@ -493,7 +493,7 @@ impl Connection {
         }
     }
 
-    /// Tells the caller of something that happens rarely.
+    /// Records a rare event for the caller.
     #[cold]
     pub(crate) fn notice(&mut self, notice: Notice) {
         self.note(notice);

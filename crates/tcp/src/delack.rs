@@ -145,7 +145,7 @@ impl DelayedAck {
         false
     }
 
-    /// One that is smaller than the peer's segments, after one of `previous` bytes, if that was smaller too.
+    /// Takes the size of a segment that is smaller than the peer's usual ones. The segment before had `previous` bytes.
     #[cold]
     fn note_smaller(&mut self, size: u32, previous: u32, flags: u8, options: u32) {
         let minimum = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
@@ -371,7 +371,7 @@ impl Connection {
         self.sack_ok && self.rcv.held.anything_to_report()
     }
 
-    /// Made in one piece: the processor waits where a header is copied right after a part of it was changed.
+    /// A header without options for gaps and marks. It is built in one piece: a copy right after a narrower store stalls.
     #[inline(always)]
     fn bare_header(&mut self, nxt: u32) -> Segment {
         let has_timestamp = self.timestamps_ok;

@@ -34,7 +34,7 @@ impl RunningMin {
         self.best[0].value
     }
 
-    /// The sample is one of the best, or the best is no longer young.
+    /// Updates the best three with `new`, and ages them.
     #[cold]
     fn replace(&mut self, new: Sample) {
         if new.value <= self.best[1].value {
@@ -46,7 +46,7 @@ impl RunningMin {
         self.age(new);
     }
 
-    /// No other sample matters any more.
+    /// Starts again with `new` as the only sample.
     #[cold]
     fn begin(&mut self, new: Sample) {
         self.best = [new; 3];

@@ -84,7 +84,7 @@ impl Connection {
         self.receive_beside(segment, end, size);
     }
 
-    /// The same where it does not begin with what is expected next.
+    /// Receives a segment that does not begin at RCV.NXT.
     #[cold]
     fn receive_beside(&mut self, segment: &Segment, end: u32, size: u32) {
         let seq = segment.seq;

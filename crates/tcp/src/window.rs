@@ -259,7 +259,7 @@ impl Connection {
         }
     }
 
-    /// By as much as `payload` is worth, at most by `room`.
+    /// Raises the threshold for a segment of `payload` bytes, at most by `room`.
     #[inline(never)]
     fn raise_threshold(&mut self, payload: u32, room: u64) {
         let window = &self.rcv.window;
@@ -299,7 +299,7 @@ impl Connection {
         }
     }
 
-    /// An RTT is over.
+    /// Ends the measurement of what the application read in one RTT.
     #[inline(never)]
     fn end_space_measurement(&mut self) {
         let window = &mut self.rcv.window;
