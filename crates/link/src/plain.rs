@@ -19,11 +19,12 @@ use crate::threshold::Threshold;
 /// being sent, the others wait. Calls come in the order of their times.
 #[derive(Clone, Debug)]
 pub(crate) struct Plain {
-    /// Packets that were not dropped, and their frame bytes.
-    accepted: u64,
-    bytes_accepted: u64,
     limit: Threshold,
     mark_above: Threshold,
+    /// Where it is not exceeded, neither of them is.
+    lower: Threshold,
+    /// Frame bytes that were dropped.
+    bytes_dropped: u64,
     serializer: Serializer,
     overhead: Overhead,
     delay: Span,
@@ -43,11 +44,13 @@ impl Plain {
         else {
             return None;
         };
+        let limit = Threshold::new(queue.limit, Some(*rate));
+        let mark_above = Threshold::new(queue.mark_above, Some(*rate));
         config.changes.is_empty().then(|| Plain {
-            accepted: 0,
-            bytes_accepted: 0,
-            limit: Threshold::new(queue.limit, Some(*rate)),
-            mark_above: Threshold::new(queue.mark_above, Some(*rate)),
+            limit,
+            mark_above,
+            lower: limit.lower(&mark_above),
+            bytes_dropped: 0,
             serializer: Serializer::new(*rate),
             overhead: config.overhead,
             delay: config.delay,
@@ -70,26 +73,54 @@ impl Plain {
         stats: &mut Stats,
         observer: &mut impl Observer<P>,
     ) {
-        let sending = self.settle(now, line, stats);
         let frame_len = packet.frame_len();
         stats.packets_in += 1;
         stats.bytes_in += u64::from(frame_len);
-        let is_busy = sending.is_some();
-        if let Some(sending) = sending {
-            let (waiting, bytes) = self.waiting(sending, stats);
-            if self.limit.is_exceeded(waiting + 1, bytes + u64::from(frame_len)) {
-                return drop(packet, now, waiting, stats, observer);
-            }
-            // By the queue's instantaneous length when a packet arrives (RFC 8257, section 3.1).
-            if self.mark_above.is_exceeded(waiting, bytes) && packet.is_ect() {
-                packet = mark(packet, now, waiting, stats, observer);
+        let is_busy = self.free > now;
+        if is_busy && self.may_bind(stats) {
+            match self.judge(packet, now, line, stats, observer) {
+                Some(accepted) => packet = accepted,
+                None => return,
             }
         }
         let begin = if is_busy { self.free } else { now };
         self.free = self.serializer.send(begin, is_busy, self.overhead.len_on_wire(frame_len));
-        self.accepted += 1;
-        self.bytes_accepted += u64::from(frame_len);
         line.push(self.free + self.delay, now, packet);
+    }
+
+    /// Whether the packet that was counted last may have to be dropped or marked. Where all that was accepted since departures
+    /// were counted does not exceed the lower threshold, it need not. So most packets need no exact count.
+    #[inline]
+    fn may_bind(&self, stats: &Stats) -> bool {
+        let left = stats.serialized.max(stats.delivered);
+        let bytes_left = stats.bytes_serialized.max(stats.bytes_delivered);
+        let packets = stats.packets_in - stats.dropped - left;
+        self.lower.is_exceeded(packets, stats.bytes_in - self.bytes_dropped - bytes_left)
+    }
+
+    /// Drops `packet`, which was counted as offered, or marks it, if the thresholds say so. Returns it if it is not dropped.
+    #[inline(never)]
+    fn judge<P: Packet>(
+        &mut self,
+        packet: P,
+        now: Time,
+        line: &DelayLine<P>,
+        stats: &mut Stats,
+        observer: &mut impl Observer<P>,
+    ) -> Option<P> {
+        let Some(sending) = self.settle(now, line, stats) else { return Some(packet) };
+        let frame_len = packet.frame_len();
+        let (behind, bytes_behind) = self.waiting(sending, stats);
+        // The packet itself does not wait yet.
+        let (waiting, bytes) = (behind - 1, bytes_behind - u64::from(frame_len));
+        if self.limit.is_exceeded(behind, bytes_behind) {
+            self.bytes_dropped += u64::from(frame_len);
+            drop(packet, now, waiting, stats, observer);
+            return None;
+        }
+        // By the queue's instantaneous length when a packet arrives (RFC 8257, section 3.1).
+        let marks = self.mark_above.is_exceeded(waiting, bytes) && packet.is_ect();
+        Some(if marks { mark(packet, now, waiting, stats, observer) } else { packet })
     }
 
     /// Counts the packets that have left the serializer by `now`. Returns the frame bytes of the one that is being sent.
@@ -117,11 +148,12 @@ impl Plain {
         line.get((stats.serialized - stats.delivered) as usize + ahead)
     }
 
-    /// Packets and bytes that wait behind the one that is being sent, which has `sending` bytes.
+    /// Packets and bytes that were offered and not dropped, behind the one that is being sent, which has `sending` bytes.
     #[inline]
     fn waiting(&self, sending: u32, stats: &Stats) -> (u64, u64) {
-        let packets = self.accepted - stats.serialized - 1;
-        (packets, self.bytes_accepted - stats.bytes_serialized - u64::from(sending))
+        let packets = stats.packets_in - stats.dropped - stats.serialized - 1;
+        let bytes = stats.bytes_in - self.bytes_dropped - stats.bytes_serialized;
+        (packets, bytes - u64::from(sending))
     }
 
     /// The packets and bytes that wait at `now`.

@@ -30,6 +30,12 @@ impl Threshold {
         Threshold::new(self.given, rate)
     }
 
+    /// One that is exceeded wherever this one or `other` is.
+    pub(crate) fn lower(&self, other: &Threshold) -> Threshold {
+        let (packets, bytes) = (self.packets.min(other.packets), self.bytes.min(other.bytes));
+        Threshold { given: None, packets, bytes }
+    }
+
     /// Whether this much is more.
     #[inline]
     pub(crate) fn is_exceeded(&self, packets: u64, bytes: u64) -> bool {
