@@ -37,6 +37,9 @@ pub(crate) struct Schedule {
     /// The current component, which has not said yet when it wants to wake up next. Its entry stays until then:
     /// most go straight back into the schedule, which replays their matches once, not twice.
     current: Slot,
+    /// The slot whose rivals are known, and when they wake up; `NONE`: a wake-up has changed since.
+    compared: Slot,
+    rivals: (Time, Time),
 }
 
 impl Schedule {
@@ -52,6 +55,8 @@ impl Schedule {
             sequence: 0,
             now: Time::ZERO,
             current: NONE,
+            compared: NONE,
+            rivals: (Time::NEVER, Time::NEVER),
         })
     }
 
@@ -65,6 +70,7 @@ impl Schedule {
             others.replay(other + by as usize, key);
         }
         self.others = others;
+        self.compared = NONE;
         if self.current != NONE && self.current >= slot {
             self.current += more;
         }
@@ -104,8 +110,12 @@ impl Schedule {
 
     /// When the first component but `slot` wakes up: of the busy ones, to which `slot` belongs, and of the others.
     #[inline]
-    pub(crate) fn rivals(&self, slot: Slot) -> (Time, Time) {
-        (time_of(self.busy.first_but(slot as usize)), time_of(self.others.first()))
+    pub(crate) fn rivals(&mut self, slot: Slot) -> (Time, Time) {
+        if self.compared != slot {
+            self.compared = slot;
+            self.rivals = (time_of(self.busy.first_but(slot as usize)), time_of(self.others.first()));
+        }
+        self.rivals
     }
 
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
@@ -172,6 +182,7 @@ impl Schedule {
 
     #[inline]
     fn replay(&mut self, slot: Slot, key: Key) {
+        self.compared = NONE;
         match (slot as usize).checked_sub(self.busy.size) {
             None => self.busy.replay(slot as usize, key),
             Some(other) => self.others.replay(other, key),
