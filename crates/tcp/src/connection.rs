@@ -1,7 +1,6 @@
 //! One end of a connection.
 
 use core::mem::offset_of;
-use std::collections::VecDeque;
 
 use tcplab_control::{CaState, Control, TcpSock};
 use tcplab_units::{Span, Time, prefetch, prefetch_start};
@@ -13,6 +12,7 @@ use crate::receive::Receiver;
 use crate::sender::Sender;
 use crate::seq::before;
 use crate::timers::Timers;
+use crate::tray::Tray;
 use crate::window::ReceiveWindow;
 use crate::{Config, Segment};
 
@@ -54,8 +54,8 @@ pub struct Connection {
 /// the same one, so that they write to memory which is in the processor's cache.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    pub(crate) segments: VecDeque<Segment>,
-    notices: VecDeque<Notice>,
+    pub(crate) segments: Tray<Segment>,
+    notices: Tray<Notice>,
 }
 
 impl Outbox {
@@ -324,7 +324,7 @@ impl Connection {
     /// The next segment to send now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        self.outbox.segments.pop_front()
+        self.outbox.segments.pop()
     }
 
     /// Whether there is a segment to send now.
@@ -337,17 +337,11 @@ impl Connection {
     /// of each.
     #[inline]
     pub fn transmit(&mut self, now: Time, mut send: impl FnMut(&Segment) -> bool) {
-        while !self.outbox.segments.is_empty() {
-            let mut sent = std::mem::take(&mut self.outbox.segments);
-            for segment in &sent {
-                if !send(segment) {
-                    self.departed(segment.len, now);
-                }
-            }
-            if self.outbox.segments.is_empty() {
-                // The next ones go into the same memory.
-                sent.clear();
-                self.outbox.segments = sent;
+        while let Some(segment) = self.outbox.segments.first() {
+            let (taken, len) = (send(segment), segment.len);
+            self.outbox.segments.pop();
+            if !taken {
+                self.departed(len, now);
             }
         }
     }
@@ -355,15 +349,7 @@ impl Connection {
     /// The next thing worth recording, oldest first.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        if self.outbox.notices.is_empty() {
-            return None;
-        }
-        let notice = self.outbox.notices.pop_front();
-        if self.outbox.notices.is_empty() {
-            // The next ones go into the same memory.
-            self.outbox.notices.clear();
-        }
-        notice
+        self.outbox.notices.pop()
     }
 
     /// Payload bytes that arrived in order, ever (a cheap counter).
@@ -487,10 +473,6 @@ impl Connection {
         self.now = now;
         self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;
         self.sk.tcp_mstamp = now.as_us() + EPOCH_US;
-        if self.outbox.segments.is_empty() {
-            // Data sent now go into the same memory as the burst before, not into what follows it.
-            self.outbox.segments.clear();
-        }
     }
 
     /// Records a rare event for the caller.
@@ -505,12 +487,12 @@ impl Connection {
         if self.outbox.notices.len() >= NOTICES {
             self.forget_oldest_notice();
         }
-        self.outbox.notices.push_back(notice);
+        self.outbox.notices.push(notice);
     }
 
     #[cold]
     fn forget_oldest_notice(&mut self) {
-        self.outbox.notices.pop_front();
+        self.outbox.notices.pop();
     }
 
     /// The timestamp clock: milliseconds (RFC 7323, section 5.4).

@@ -39,6 +39,7 @@ mod timeout;
 mod timers;
 mod tlp;
 mod transmit;
+mod tray;
 mod undo;
 mod window;
 

@@ -1,6 +1,6 @@
 //! A TCP segment as the endpoint and the network see it.
 
-/// A segment: header fields, options and the payload's length. 88 bytes, copied freely.
+/// A segment: header fields, options and the payload's length. 84 bytes, copied freely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Sequence number of the first payload byte (or of the SYN).
