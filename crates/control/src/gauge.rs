@@ -30,17 +30,22 @@ impl Place {
     /// Its value in `state`; none if the control has none now (every bit is set), or the state ends before it.
     #[inline]
     pub fn read(&self, state: &[u8]) -> Option<f64> {
-        let begin = self.offset as usize;
-        let field = state.get(begin..begin + self.size as usize)?;
-        // The bytes that the field lacks are its sign's.
-        let negative = self.signed && field.last().is_some_and(|byte| byte & 0x80 != 0);
-        let mut bytes = [if negative { 0xff } else { 0 }; 8];
-        bytes.get_mut(..field.len())?.copy_from_slice(field);
-        if !self.signed && field.iter().all(|byte| *byte == 0xff) {
+        let field = state.get(self.offset as usize..)?;
+        // Each size is read as one number. A copy of its bytes among eight would have to be waited for before these are read.
+        let number = match self.size {
+            1 => u8::from_le_bytes(*field.first_chunk()?).into(),
+            2 => u16::from_le_bytes(*field.first_chunk()?).into(),
+            4 => u32::from_le_bytes(*field.first_chunk()?).into(),
+            8 => u64::from_le_bytes(*field.first_chunk()?),
+            _ => return None,
+        };
+        let bits_above = 64 - 8 * self.size;
+        if !self.signed && number == u64::MAX >> bits_above {
             return None;
         }
-        let number = i64::from_le_bytes(bytes);
-        let number = if self.signed { number as f64 } else { number as u64 as f64 };
+        // The bits that the field lacks are its sign's.
+        let signed = (number << bits_above) as i64 >> bits_above;
+        let number = if self.signed { signed as f64 } else { number as f64 };
         Some(number / f64::from(self.scale))
     }
 }

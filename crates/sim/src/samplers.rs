@@ -38,7 +38,8 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
     let mut gauges: Vec<[Latest; 2]> = Vec::new();
     for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
-        for (end, info, connection) in tcp.senders(now) {
+        for (end, connection) in tcp.senders() {
+            let info = connection.info(now);
             let flow = &plan.flows[stream.flow];
             let node = nodes.symbol(if end == CLIENT { &flow.from } else { &flow.to }, sim);
             let state = states.symbol(state_name(info.ca_state), sim);

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
-use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Info, Notice, Segment, TimeWait};
+use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Notice, Segment, TimeWait};
 use tcplab_units::{Time, prefetch_start};
 
 use crate::application::{Application, Context};
@@ -498,12 +498,13 @@ impl TcpStream {
         self.delivered[CLIENT] + self.delivered[SERVER]
     }
 
-    /// Snapshots of the ends that are open and send payload, with which end it is.
-    pub(crate) fn senders(&self, now: Time) -> impl Iterator<Item = (usize, Info, &Connection)> {
-        let open = move |end: &usize| self.sends(*end) && !self.closed[*end];
-        [CLIENT, SERVER].into_iter().filter(open).filter_map(move |end| {
-            self.ends[end].as_deref().map(|connection| (end, connection.info(now), connection))
-        })
+    /// The ends that are open and send payload, with which end it is.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = (usize, &Connection)> {
+        let open = |end: &usize| self.sends(*end) && !self.closed[*end];
+        [CLIENT, SERVER]
+            .into_iter()
+            .filter(open)
+            .filter_map(|end| self.ends[end].as_deref().map(|connection| (end, connection)))
     }
 
     /// Whether `end` sends payload.

@@ -389,6 +389,7 @@ impl Connection {
     }
 
     /// A snapshot.
+    #[inline]
     pub fn info(&self, now: Time) -> Info {
         let sk = &self.sk;
         let (busy_time, rwnd_limited, sndbuf_limited) = self.snd.chrono.spans(now.as_us() + EPOCH_US);
