@@ -47,6 +47,14 @@ pub struct Simulation {
     plan: Plan,
 }
 
+/// Packets that arrive by one link direction, one after another and no other event between.
+struct Batch {
+    /// When the first of all events was.
+    present: Time,
+    /// How far ahead of the present they can be served; zero: not at all, or not known yet.
+    lookahead: Span,
+}
+
 /// How far a simulation has come.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
@@ -312,7 +320,7 @@ impl Simulation {
     #[inline]
     fn arrive<M: Mode>(&mut self, direction: DirectionId) {
         let node = self.sim.network.far_end(direction);
-        let mut present = self.sim.now();
+        let mut batch = Batch { present: self.sim.now(), lookahead: Span::ZERO };
         // A wake-up without a packet is one whose packet was lost: it may have been the last.
         let mut finished = true;
         if M::CAPTURE {
@@ -328,28 +336,27 @@ impl Simulation {
                 }
                 finished = self.hand_over::<M>(packet, node);
                 let next = self.sim.network.link(direction).next_event();
-                if next > present && !self.goes_on::<M>(direction, next, finished, &mut present) {
+                if next > batch.present && !self.goes_on::<M>(direction, next, finished, &mut batch) {
                     break next;
                 }
             } else {
                 break self.sim.network.link(direction).next_event();
             }
         };
-        self.sim.schedule.move_to(present);
+        self.sim.schedule.move_to(batch.present);
         self.sim.schedule.set(direction, next);
         self.end_if_idle(finished);
     }
 
     /// Whether the packet that arrives by `direction` at `next` can be served at once, and no other component before it. It is
-    /// the first of all events, or else one whose place among these makes no difference. `present` is when the first of all
-    /// events was.
+    /// the first of all events, or else one whose place among these makes no difference.
     #[inline]
     fn goes_on<M: Mode>(
         &mut self,
         direction: DirectionId,
         next: Time,
         finished: bool,
-        present: &mut Time,
+        batch: &mut Batch,
     ) -> bool {
         if M::PACKETS || M::CAPTURE || finished || self.events_left == 0 || next > self.end {
             return false;
@@ -359,10 +366,15 @@ impl Simulation {
             return false;
         }
         if next < busy {
-            *present = next;
-        } else if next >= busy + self.sim.network.lookahead(direction) || !self.only_acknowledges(direction) {
-            return false;
+            batch.present = next;
         } else {
+            if batch.lookahead == Span::ZERO {
+                // From then on it stays, for nothing that was sent back arrives meanwhile.
+                batch.lookahead = self.sim.network.lookahead(direction);
+            }
+            if next >= busy + batch.lookahead || !self.only_acknowledges(direction) {
+                return false;
+            }
             self.furthest = self.furthest.max(next);
         }
         self.sim.schedule.move_to(next);
