@@ -1,7 +1,7 @@
 //! Rows taken at intervals, and at the end.
 
 use tcplab_control::Telemetry;
-use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, LegRow, SocketRow, Symbol};
+use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, LegRow, SocketRow, Symbol, Table};
 use tcplab_tcp::Info;
 use tcplab_units::{Span, Time};
 
@@ -27,6 +27,9 @@ pub(crate) enum Sampler {
     Changes = 3,
 }
 
+/// No table is given room for more rows ahead: a full one is taken away with half as many.
+const ROOM_MAX: usize = 1 << 17;
+
 impl Sampler {
     pub(crate) const ALL: [Sampler; 4] =
         [Sampler::Sockets, Sampler::Queues, Sampler::Flows, Sampler::Changes];
@@ -36,6 +39,7 @@ impl Sampler {
 pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now: Time) {
     let (mut nodes, mut states, mut phases) = (Latest::default(), Latest::default(), Latest::default());
     let mut gauges: Vec<[Latest; 2]> = Vec::new();
+    let rows_before = [sim.recorder.tables.sockets.rows(), sim.recorder.tables.gauges.rows()];
     for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, connection) in tcp.senders() {
@@ -64,6 +68,18 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
             legs(sim, now, stream.endpoints.stream, node, &both);
         }
     }
+    // All that is to come finds room at once: tables that grow by and by are copied several times, into memory not used before.
+    let left = passes_left(plan.duration, plan.sample.sockets, now);
+    let expected = |rows: usize, before: usize| left.saturating_mul(rows - before).min(ROOM_MAX);
+    let tables = &mut sim.recorder.tables;
+    tables.sockets.reserve(expected(tables.sockets.rows(), rows_before[0]));
+    tables.gauges.reserve(expected(tables.gauges.rows(), rows_before[1]));
+}
+
+/// How often samples will be taken after `now`.
+fn passes_left(duration: Span, interval: Option<Span>, now: Time) -> usize {
+    let left = (Time::ZERO + duration).since(now).as_ns();
+    interval.and_then(|interval| left.checked_div(interval.as_ns())).unwrap_or(0) as usize
 }
 
 /// The name that was asked for last, which is often asked for again, and its symbol.
@@ -324,4 +340,15 @@ pub(crate) fn changes(plan: &Plan) -> Vec<(Time, String, String)> {
     }
     changes.sort_by_key(|change| change.0);
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_taken_after_every_interval() {
+        let left = |interval| passes_left(Span::from_ms(100), interval, Time::ZERO + Span::from_ms(10));
+        assert_eq!([Some(Span::from_ms(10)), Some(Span::ZERO), None].map(left), [9, 0, 0]);
+    }
 }

@@ -8,11 +8,12 @@ pub struct Validity(Vec<bool>);
 
 impl Validity {
     #[inline]
-    fn push(&mut self, valid: bool, rows_before: usize) {
+    fn push(&mut self, valid: bool, rows_before: usize, room: usize) {
         if self.0.is_empty() {
             if valid {
                 return;
             }
+            self.0.reserve(room);
             self.0.resize(rows_before, true);
         }
         self.0.push(valid);
@@ -45,8 +46,12 @@ macro_rules! column {
             /// Appends a value or a null.
             #[inline]
             pub fn push(&mut self, value: Option<$value>) {
-                self.validity.push(value.is_some(), self.values.len());
+                self.validity.push(value.is_some(), self.values.len(), self.values.capacity());
                 self.values.push(value.unwrap_or($null));
+            }
+            /// Makes room for this many more rows.
+            pub fn reserve(&mut self, rows: usize) {
+                self.values.reserve(rows);
             }
             /// Replaces the value of row `row`, if there is one.
             pub fn set(&mut self, row: usize, value: $value) {
@@ -142,6 +147,8 @@ pub trait Cell {
     const KIND: &'static str;
     /// Appends this value to `column`.
     fn push_to(self, column: &mut Self::Column);
+    /// Makes room for this many more rows of `column`.
+    fn reserve(column: &mut Self::Column, rows: usize);
     /// Forgets the rows of `column` and keeps their memory.
     fn clear(column: &mut Self::Column);
     /// The rows of `column` in a new order: those that stand at these places now.
@@ -159,6 +166,9 @@ macro_rules! cell {
             #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(Some($convert(self)));
+            }
+            fn reserve(column: &mut $column, rows: usize) {
+                column.reserve(rows);
             }
             fn clear(column: &mut $column) {
                 column.clear();
@@ -178,6 +188,9 @@ macro_rules! cell {
             #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(self.map($convert));
+            }
+            fn reserve(column: &mut $column, rows: usize) {
+                column.reserve(rows);
             }
             fn clear(column: &mut $column) {
                 column.clear();
@@ -210,6 +223,16 @@ mod tests {
         column.push(None);
         column.push(Some(0));
         assert_eq!(column.iter().collect::<Vec<_>>(), [Some(7), None, Some(0)]);
+    }
+
+    #[test]
+    fn room_that_is_made_ahead_is_used() {
+        let mut column = Ints::default();
+        column.reserve(100);
+        assert!(column.is_empty());
+        let room = column.values.capacity();
+        (0..100).for_each(|row| column.push((row % 2 == 0).then_some(row)));
+        assert_eq!((column.values.capacity(), column.validity.0.capacity()), (room, room));
     }
 
     #[test]

@@ -110,6 +110,10 @@ macro_rules! table {
             pub fn push(&mut self, row: $row) {
                 $(<$cell as $crate::Cell>::push_to(row.$column, &mut self.$column);)+
             }
+            /// Makes room for this many more rows.
+            pub fn reserve(&mut self, rows: usize) {
+                $(<$cell as $crate::Cell>::reserve(&mut self.$column, rows);)+
+            }
             /// Forgets all rows and keeps their memory for the next ones.
             pub fn clear(&mut self) {
                 $(<$cell as $crate::Cell>::clear(&mut self.$column);)+
