@@ -53,7 +53,8 @@ static void begin(void)
 	now = ns_of(ts);
 	syscall(SYS_timer_settime, host_timer, 0, &off, &left);
 	interval = ns_of(left.it_interval);
-	expires = ns_of(left.it_value) ? now + ns_of(left.it_value) : 0;
+	/* One that has just expired: the host drops its signal, which is blocked here, as the timer is set. */
+	expires = now + ns_of(left.it_value);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
