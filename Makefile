@@ -55,14 +55,14 @@ test-controls: setup-develop
 test-page: ui
 	cd web && npm test --silent
 
-# The kernel's tests run two at a time and mostly wait: two workers more.
+# Many of the kernel's tests wait: three workers more.
 test-python: setup-develop ui
-	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
+	$(RUN)/pytest -n $$(($$(nproc) + 3)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
-# What compares times of the running kernel: two at a time, which mostly wait, and routers, which wait all the time.
+# What compares times of the running kernel: a few at a time, which mostly wait.
 # Nothing else runs, not even at idle priority.
 test-alone: setup-develop
-	$(RUN)/pytest -n 3 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
+	$(RUN)/pytest -n 4 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)
@@ -77,7 +77,6 @@ lint-rust: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo check --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
-	cargo deny --log-level error check licenses bans sources
 
 lint-python: setup-develop
 	$(RUN)/ruff check
@@ -86,6 +85,7 @@ lint-python: setup-develop
 	$(RUN)/lint-imports --no-cache
 	$(RUN)/codespell $(SPELLED)
 	$(RUN)/python scripts/prose.py
+	$(RUN)/python scripts/crates.py
 
 format: ## put the sources in the form `make lint` asks for
 	cargo fmt --all

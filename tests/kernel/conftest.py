@@ -21,17 +21,18 @@ from .cached import ORIGIN
 Scenario = dict[str, Any]
 # Load controls of ours, some under the names that others of these expect.
 LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
-# With these they take about as long as all others.
-BESIDE_THEM = {"test_accelerator", "test_accelerator_stress", "test_against_sim"}
+# In all, each group takes about as long as the others.
+BESIDE_THEM = {"test_against_sim"}
+ACCELERATOR = {"test_accelerator", "test_accelerator_stress"}
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Two at a time, also those beside other tests, and one at a time those that load controls.
+    """A few at a time, also beside other tests, and one at a time those that load controls.
 
-    Those of routers, which wait for their timers most of the time, run beside them.
+    Those of routers wait for their timers most of the time.
     """
     here = Path(__file__).parent
     for item in items:
@@ -45,6 +46,8 @@ def _group(file: str) -> str:
     """The group of a test file; one group runs in one process."""
     if file == "test_routing":
         return "routing"
+    if file in ACCELERATOR:
+        return "accelerator"
     return "controls" if file in LOADING | BESIDE_THEM else "kernel"
 
 
