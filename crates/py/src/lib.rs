@@ -1,5 +1,6 @@
 //! The Python module `tcplab._core`: conversions only, no logic.
 
+mod allocator;
 mod capture;
 mod controls;
 mod lab;
@@ -10,6 +11,9 @@ mod surroundings;
 mod tables;
 
 use pyo3::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 /// The version of the simulator.
 #[pyfunction]
