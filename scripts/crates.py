@@ -19,7 +19,7 @@ from typing import Any
 from license_expression import ExpressionError, get_spdx_licensing
 
 ROOT = Path(__file__).resolve().parent.parent
-# What a user of tcplab takes on, by SPDX identifier.
+# Licences that a user of tcplab takes on, by SPDX identifier.
 ALLOWED = frozenset(
     {
         "Apache-2.0",
@@ -39,7 +39,7 @@ _LICENSING = get_spdx_licensing()
 
 
 def findings(metadata: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with the crates of `cargo metadata`."""
+    """Faults of the crates that `cargo metadata` lists."""
     for package in metadata["packages"]:
         name = f"{package['name']} {package['version']}"
         if not allowed(package["license"] or ""):
