@@ -62,7 +62,7 @@ test-python: setup-develop ui
 # What compares times of the running kernel: a few at a time, which mostly wait.
 # Nothing else runs, not even at idle priority.
 test-alone: setup-develop
-	$(RUN)/pytest -n 4 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
+	$(RUN)/pytest -n 3 --dist loadgroup -rs --durations=15 -m alone tests/kernel tests/remote
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)
