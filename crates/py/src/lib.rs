@@ -1,6 +1,5 @@
 //! The Python module `tcplab._core`: conversions only, no logic.
 
-mod allocator;
 mod capture;
 mod controls;
 mod lab;
@@ -11,9 +10,6 @@ mod surroundings;
 mod tables;
 
 use pyo3::prelude::*;
-
-#[global_allocator]
-static ALLOCATOR: allocator::BySize = allocator::BySize;
 
 /// The version of the simulator.
 #[pyfunction]

@@ -9,13 +9,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tcplab_sim::{Simulation, plan::Plan};
 
-// The simulator is measured with the allocator that it has in Python's module.
-#[path = "../../py/src/allocator.rs"]
-mod allocator;
-
-#[global_allocator]
-static ALLOCATOR: allocator::BySize = allocator::BySize;
-
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 const MBIT: u64 = 1_000_000;

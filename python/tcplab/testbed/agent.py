@@ -11,11 +11,9 @@ import tcplab
 
 _LOG = logging.getLogger(__name__)
 
-# The module's allocator does not reserve memory in advance, which would all count against RLIMIT_DATA. So it
-# asks for no huge pages either: an agent keeps time, which waits while Linux makes them.
 _START_AGENT = (
-    "import os, sys; sys.path.insert(0, sys.argv.pop(1)); os.environ['MIMALLOC_ARENA_EAGER_COMMIT'] = '0';"
-    " from tcplab import _core; sys.exit(_core.agent_main(sys.argv[1:]))"
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from tcplab import _core;"
+    " sys.exit(_core.agent_main(sys.argv[1:]))"
 )
 
 
