@@ -1,4 +1,4 @@
-"""Fixtures of tests that judge times or rates of the running kernel, and the order of all tests."""
+"""Fixtures of tests that judge times or rates of the running kernel."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ def _disturbance(done: Run) -> str | None:
     """The disturbances that a run reports of its machine; none if its figures are the network's and TCP's."""
     said = [one for one in done.warnings if any(word in one for word in DISTURBED)]
     return done.manifest.overload or next(iter(said), None)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Studies first: each of these tests takes long, and the last one would run alone on one CPU."""
-    items.sort(key=lambda item: item.path.stem != "test_studies")
 
 
 @pytest.fixture(scope="session")
