@@ -52,7 +52,7 @@ impl Udp {
             if end.role == Role::Server {
                 let failed = |source| TrafficError::Listen { address, source };
                 udp.clamped = socket::buffer(&socket, Buffer::Receive, Some(RECEIVE_BUFFER))?;
-                receive::ask_for_facts(&socket).map_err(failed)?;
+                receive::ask_for_arrivals(&socket).map_err(failed)?;
                 socket.bind(&address.into()).map_err(failed)?;
                 port = socket::local_port(&socket).map_err(failed)?;
             }

@@ -18,30 +18,45 @@ use crate::{Context, End, Summary, Totals, TrafficError};
 
 /// Maximum number of datagrams of one system call.
 const BATCH: usize = 64;
-/// Room for the time stamp and the drop counter of a datagram.
+/// Room for the time stamp of a datagram.
 const CONTROL: usize = 64;
 /// How often rows are reported, ns.
 const REPORT: u64 = 100_000_000;
 
-/// Asks the kernel for the arrival time of each datagram and for the number it had to drop.
-pub fn ask_for_facts(socket: &Socket) -> io::Result<()> {
-    for option in [libc::SO_TIMESTAMPNS, libc::SO_RXQ_OVFL] {
-        let on: libc::c_int = 1;
-        // SAFETY: the value is an int.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                std::ptr::from_ref(&on).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+/// Asks the kernel for the arrival time of each datagram.
+pub fn ask_for_arrivals(socket: &Socket) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the value is an int.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            std::ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The datagrams that a socket had no room for. SO_RXQ_OVFL would not do: a datagram brings the count of when it arrived, so that
+/// those dropped after the last one are missing.
+fn drops(socket: &Socket) -> io::Result<u32> {
+    /// The place of the count among those of SO_MEMINFO (linux/sock_diag.h).
+    const DROPS: usize = 8;
+    let mut counts = [0_u32; DROPS + 1];
+    let mut size = size_of_val(&counts) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            counts.as_mut_ptr().cast(),
+            &mut size,
+        )
+    };
+    if result == 0 { Ok(counts[DROPS]) } else { Err(io::Error::last_os_error()) }
 }
 
 /// One datagram, as far as it is read.
@@ -51,8 +66,6 @@ struct Datagram {
     len: u64,
     /// CLOCK_REALTIME, ns.
     arrived: Option<u64>,
-    /// Dropped by this socket so far.
-    dropped: Option<u32>,
 }
 
 #[repr(align(8))]
@@ -117,7 +130,6 @@ impl Batch {
             sent: u64::from_be_bytes(sent.try_into().ok()?),
             len: u64::from(message.msg_len),
             arrived: None,
-            dropped: None,
         };
         // SAFETY: the kernel filled the control buffer and its length; the CMSG functions stay within it, and
         // values are read unaligned.
@@ -125,15 +137,10 @@ impl Batch {
             let mut control = libc::CMSG_FIRSTHDR(&message.msg_hdr);
             while !control.is_null() {
                 let data = libc::CMSG_DATA(control);
-                match ((*control).cmsg_level, (*control).cmsg_type) {
-                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                        let ts: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
-                        datagram.arrived = Some(ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64);
-                    }
-                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                        datagram.dropped = Some(data.cast::<u32>().read_unaligned());
-                    }
-                    _ => {}
+                let kind = ((*control).cmsg_level, (*control).cmsg_type);
+                if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+                    let ts: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
+                    datagram.arrived = Some(ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64);
                 }
                 control = libc::CMSG_NXTHDR(&message.msg_hdr, control);
             }
@@ -159,7 +166,6 @@ pub fn run(
     let width = end.sample.unwrap_or(1_000_000_000);
     let mut arrivals = Arrivals::new(stream, width, end.start());
     let mut batch = Batch::new();
-    let mut dropped = 0;
     let damaged = damaged::count();
     let mut reported = 0;
     let report = |row: &_| {
@@ -181,7 +187,6 @@ pub fn run(
                     }
                     arrivals.arrive(datagram.number, datagram.sent, time, datagram.len);
                     bytes += datagram.len;
-                    dropped = datagram.dropped.unwrap_or(dropped);
                 }
                 totals.received.fetch_add(bytes, Ordering::Relaxed);
             }
@@ -196,7 +201,8 @@ pub fn run(
     }
     let over = context.clock.now().min(context.clock.duration);
     arrivals.report_all(over, report);
-    let dropped = u64::from(dropped).saturating_sub(damaged::count().saturating_sub(damaged));
+    let dropped =
+        u64::from(drops(socket).map_err(broken)?).saturating_sub(damaged::count().saturating_sub(damaged));
     if dropped > 0 {
         context.sink.warning(
             format!(
@@ -220,4 +226,26 @@ pub fn run(
         },
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn drops_after_the_last_datagram_are_counted() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = Socket::from(receiver.try_clone().unwrap());
+        socket.set_recv_buffer_size(4096).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..100 {
+            sender.send_to(&[0; 100], receiver.local_addr().unwrap()).unwrap();
+        }
+        receiver.set_nonblocking(true).unwrap();
+        let read = std::iter::from_fn(|| receiver.recv(&mut [0; 100]).ok()).count();
+        assert!((1..100).contains(&read));
+        assert_eq!(drops(&socket).unwrap() as usize, 100 - read);
+    }
 }
