@@ -59,18 +59,9 @@ impl Pings {
                     Socket::new(domain, Type::DGRAM, Some(protocol)).map_err(failed)?
                 }
             };
+            // Without the kernel's stamp the arrival is timed here, a little later.
             let on: libc::c_int = 1;
-            // SAFETY: the value is an int. Without the kernel's stamp the arrival is timed here, a little
-            // later.
-            unsafe {
-                libc::setsockopt(
-                    socket.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    libc::SO_TIMESTAMPNS,
-                    std::ptr::from_ref(&on).cast(),
-                    size_of::<libc::c_int>() as libc::socklen_t,
-                )
-            };
+            let _ = crate::socket::set(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, on);
             let address = SocketAddr::new(end.address, 0);
             crate::socket::set_traffic_class(&socket, address, &end.flow)?;
             socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;

@@ -104,7 +104,13 @@ pub(crate) fn set_traffic_class(
     option(name, u64::from(class), set)
 }
 
-fn set<T: Copy>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
+/// Sets an option whose value is a `T`.
+pub(crate) fn set<T: Copy>(
+    socket: &Socket,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: T,
+) -> io::Result<()> {
     // SAFETY: the value is as many readable bytes as are said.
     let result = unsafe {
         libc::setsockopt(
@@ -141,11 +147,11 @@ pub(crate) fn buffer(
         return Err(TrafficError::Option { option: name, value: asked, source });
     }
     let size = asked as usize;
-    let set = match which {
+    let result = match which {
         Buffer::Send => socket.set_send_buffer_size(size),
         Buffer::Receive => socket.set_recv_buffer_size(size),
     };
-    option(name, asked, set)?;
+    option(name, asked, result)?;
     let granted = || {
         let doubled = match which {
             Buffer::Send => socket.send_buffer_size(),
@@ -154,17 +160,8 @@ pub(crate) fn buffer(
         doubled.map(|bytes| bytes as u64 / 2).unwrap_or(0)
     };
     if granted() < asked {
-        let value = asked as libc::c_int;
-        // SAFETY: the value is an int; a refusal (no CAP_NET_ADMIN over the host) leaves the clamped size.
-        unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_SOCKET,
-                force,
-                std::ptr::from_ref(&value).cast(),
-                size_of::<libc::c_int>() as libc::socklen_t,
-            )
-        };
+        // A refusal (no CAP_NET_ADMIN over the host) leaves the clamped size.
+        let _ = set(socket, libc::SOL_SOCKET, force, asked as libc::c_int);
     }
     let granted = granted();
     Ok((granted < asked).then_some(Clamped { option: name, asked, granted }))

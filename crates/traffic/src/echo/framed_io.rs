@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use socket2::Socket;
 use tcplab_probe::clock;
 
-use crate::socket::ATTENTION;
+use crate::socket::{ATTENTION, set};
 
 /// Empty polls between two looks at the clock.
 const LOOKS: u32 = 64;
@@ -104,17 +104,7 @@ impl<'a> FramedIo<'a> {
         if wait != Wait::Sleep {
             // Beyond net.core.busy_read it needs CAP_NET_ADMIN, and most virtual devices have no queue to poll:
             // polling here does not depend on it.
-            let value = KERNEL_POLL;
-            // SAFETY: the value is an int.
-            unsafe {
-                libc::setsockopt(
-                    socket.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    libc::SO_BUSY_POLL,
-                    std::ptr::from_ref(&value).cast(),
-                    size_of::<libc::c_int>() as libc::socklen_t,
-                );
-            }
+            let _ = set(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, KERNEL_POLL);
         } else {
             // A sleeping call wakes up now and then to see whether all is over.
             socket.set_read_timeout(Some(ATTENTION))?;

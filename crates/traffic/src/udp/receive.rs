@@ -12,7 +12,7 @@ use tcplab_probe::clock;
 use super::HEADER;
 use super::arrivals::Arrivals;
 use super::damaged;
-use crate::socket::ATTENTION;
+use crate::socket::{ATTENTION, set};
 use crate::tcp::waited;
 use crate::{Context, End, Summary, Totals, TrafficError};
 
@@ -26,17 +26,7 @@ const REPORT: u64 = 100_000_000;
 /// Asks the kernel for the arrival time of each datagram.
 pub fn ask_for_arrivals(socket: &Socket) -> io::Result<()> {
     let on: libc::c_int = 1;
-    // SAFETY: the value is an int.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPNS,
-            std::ptr::from_ref(&on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, on)
 }
 
 /// The datagrams that a socket had no room for. SO_RXQ_OVFL would not do: a datagram brings the count of when it arrived, so that
