@@ -21,7 +21,7 @@ from .cached import ORIGIN
 Scenario = dict[str, Any]
 # Load controls of ours, some under the names that others of these expect.
 LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
-# In all, each group takes about as long as the others.
+# It loads none. It is of their group so that the group `kernel`, the longest, is shorter.
 BESIDE_THEM = {"test_against_sim"}
 ACCELERATOR = {"test_accelerator", "test_accelerator_stress"}
 # Fixtures of tests that judge times or rates.

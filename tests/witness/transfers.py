@@ -142,7 +142,7 @@ class Stream:
 
 def _take(of: socket.socket, size: int) -> bool:
     """Whether so much came."""
-    # The kernel drops it as it comes: no segment wakes this program.
+    # The kernel discards it as it arrives: no segment wakes this program.
     while size > 0 and (came := of.recv_into(_ROOM, min(size, _MUCH), socket.MSG_WAITALL | socket.MSG_TRUNC)):
         size -= came
     return size == 0
