@@ -98,7 +98,7 @@ bench: setup-develop ui ## how fast it is, measured now on this machine
 	$(RUN)/python -m tests.kernel.accelerator_rate
 	$(RUN)/python -m tests.remote.rates
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
-	cargo run --release --locked --quiet -p tcplab-pcap --example bench
+	cargo run --release --locked --quiet -p tcplab-pcap --example captures
 	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead
 
 docs: setup-develop ui ## the figures and generated tables in docs/, made by the tool itself

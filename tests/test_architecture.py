@@ -93,3 +93,13 @@ def test_a_comparison_with_a_kind_is_found() -> None:
     for text in ('flow["kind"] == "tcp"', 'row.kind not in ("udp", "ping")', 'pl.col("kind") != "ping"'):
         assert list(compared_kinds(ast.parse(text), names)) == [1]
     assert list(compared_kinds(ast.parse('word == "tcp" or chart.kind == "bars"'), names)) == []
+
+
+@pytest.mark.parametrize("crate", [path.parents[1].name for path in ROOT.glob("crates/*/tests/all.rs")])
+def test_every_file_of_rust_tests_is_run(crate: str) -> None:
+    """Cargo looks for none itself where `all.rs` names them."""
+    folder = ROOT / "crates" / crate / "tests"
+    manifest = (folder.parent / "Cargo.toml").read_text(encoding="utf-8")
+    run = re.findall(r'^\[\[test\]\]\nname = "(\w+)"', manifest, re.MULTILINE)
+    run += re.findall(r"^mod (\w+);", (folder / "all.rs").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted({path.stem for path in folder.glob("*.rs")} | {"common"}) == sorted(run)

@@ -342,6 +342,25 @@ class Side:
         return np.quantile(self.sojourns, [0.1, 0.5, 0.9])
 
 
+def offer() -> str:
+    """The program that offers packets to our queues: as `cargo test` builds it, with the same features of its dependencies."""
+    build = [
+        "cargo",
+        "build",
+        "--workspace",
+        "--example",
+        "offer",
+        "--locked",
+        "--quiet",
+        "--message-format",
+        "json",
+    ]
+    answer = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=True)
+    made = [json.loads(line) for line in answer.stdout.splitlines()]
+    [program] = [one["executable"] for one in made if one.get("target", {}).get("name") == "offer"]
+    return str(program)
+
+
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Side]]:
     """By case, what the kernel did and what ours did."""
@@ -376,10 +395,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
         for name, (queue, _, arrivals) in CASES.items()
         for seed, run in enumerate(runs[name], 1)
     ]
-    offer = ["cargo", "run", "--release", "--quiet", "--package", "tcplab-link", "--example", "offer"]
-    answer = subprocess.run(
-        offer, cwd=ROOT, input=json.dumps(ours), capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([offer()], input=json.dumps(ours), capture_output=True, text=True, check=True)
     mine = json.loads(answer.stdout)
 
     def side(done: dict[str, Any], name: str) -> Side:

@@ -4,9 +4,7 @@
 //! its serialization in whole fractions from the start of a busy period, and burns a trace's
 //! opportunities one by one.
 
-mod common;
-
-use common::{Numbered, chance, drain, nothing, rate};
+use crate::common::{Numbered, chance, drain, nothing, rate};
 use proptest::prelude::*;
 use tcplab_link::config::{Change, Droptail, Limit, Loss, LossModel, Queue, Reorder, Trace};
 use tcplab_link::{Direction, Link};

@@ -1,8 +1,6 @@
 //! Settings that change during the run take effect at their own time, whenever the link is next used.
 
-mod common;
-
-use common::{Numbered, Recorder, at, chance, drain, droptail, loss, nothing, numbers, offer, rate};
+use crate::common::{Numbered, Recorder, at, chance, drain, droptail, loss, nothing, numbers, offer, rate};
 use tcplab_link::config::{Change, Distribution, Jitter, Limit, LossModel, Reorder, Trace};
 use tcplab_link::{Direction, Event, Link};
 use tcplab_units::{Span, Time};

@@ -1,8 +1,6 @@
 //! The size of frames on the wire, and a policer's verdicts.
 
-mod common;
-
-use common::{Recorder, droptail, loss, nothing, numbers, offer, rate};
+use crate::common::{Recorder, droptail, loss, nothing, numbers, offer, rate};
 use tcplab_link::config::{Limit, LossModel, Overhead, Policer};
 use tcplab_link::qdisc::Cause;
 use tcplab_link::{Direction, Event, Link};

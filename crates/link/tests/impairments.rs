@@ -1,8 +1,6 @@
 //! Each impairment by itself, as a packet meets it on its way.
 
-mod common;
-
-use common::{Numbered, Recorder, chance, drain, droptail, loss, nothing, numbers, offer, rate};
+use crate::common::{Numbered, Recorder, chance, drain, droptail, loss, nothing, numbers, offer, rate};
 use tcplab_link::config::{Distribution, Jitter, Limit, Loss, LossModel, Reorder};
 use tcplab_link::{Direction, Event, Link};
 use tcplab_units::{Probability, Span, Time};

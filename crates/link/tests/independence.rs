@@ -1,10 +1,8 @@
 //! One impairment shifts no decision of another, and no packet's fate depends on another packet's.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Numbered, Recorder, chance, drain, nothing, rate};
+use crate::common::{Numbered, Recorder, chance, drain, nothing, rate};
 use proptest::prelude::*;
 use tcplab_link::config::{Distribution, Jitter, Limit, Loss, LossModel, Queue, Reorder};
 use tcplab_link::{Direction, Event, Link};
@@ -175,7 +173,7 @@ proptest! {
 fn events_say_what_the_fates_say() {
     let config = Direction { corrupt: Some(chance(50_000, 0)), ..nothing() };
     let mut recorder = Recorder::default();
-    common::offer(&mut Link::new(&config, 7), 1000, 1000, Span::from_ms(1), &mut recorder);
+    crate::common::offer(&mut Link::new(&config, 7), 1000, 1000, Span::from_ms(1), &mut recorder);
     let damaged =
         fates(&config, &regular(1000)).into_iter().filter(|(_, fate)| fate.original == Some((true, 0)));
     assert_eq!(recorder.numbers(Event::Corrupt), damaged.map(|(number, _)| number).collect::<Vec<_>>());

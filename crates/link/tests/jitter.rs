@@ -1,8 +1,6 @@
 //! Jitter has the mean and the spread asked for at any packet rate, and keeps packets in order.
 
-mod common;
-
-use common::{Numbered, nothing, rate};
+use crate::common::{Numbered, nothing, rate};
 use tcplab_link::config::{Distribution, Jitter};
 use tcplab_link::{Direction, Link};
 use tcplab_units::{Span, Time};
@@ -80,13 +78,13 @@ fn a_busy_link_behind_which_others_wait_keeps_the_law() {
 
 #[test]
 fn with_reordering_each_packet_has_a_delay_of_its_own() {
-    let chance = common::chance(0, 0);
+    let chance = crate::common::chance(0, 0);
     let reorder = Some(tcplab_link::config::Reorder { chance, by: None });
     for (distribution, mean, ..) in LAWS {
         let mut link = Link::new(&Direction { reorder, ..shaken(distribution) }, 1);
         let gap = Span::from_us(10);
-        let deliveries = common::offer(&mut link, 200_000, 100, gap, &mut ());
-        assert!(!common::numbers(&deliveries).is_sorted());
+        let deliveries = crate::common::offer(&mut link, 200_000, 100, gap, &mut ());
+        assert!(!crate::common::numbers(&deliveries).is_sorted());
         let mut delays = vec![0.0; 200_000];
         for (at, packet) in deliveries {
             let left = (packet.number - 1) * gap.as_ns();
@@ -109,7 +107,7 @@ fn a_link_that_was_idle_meets_the_delay_of_its_time() {
         for (number, &time) in (1..).zip(times) {
             link.enqueue(Numbered::new(number, 100), Time::from_ns(time), &mut ());
         }
-        common::drain(&mut link, &mut ()).last().map(|delivery| delivery.0)
+        crate::common::drain(&mut link, &mut ()).last().map(|delivery| delivery.0)
     };
     let hour = 3_600_000_000_000;
     assert_eq!(delay_at(&[hour]), delay_at(&[0, 5_000_000, hour / 2, hour]));

@@ -1,8 +1,6 @@
 //! A medium that stations share, against the theory of 802.11's distributed coordination function.
 
-mod common;
-
-use common::{Numbered, Recorder, at, chance, loss, nothing, rate};
+use crate::common::{Numbered, Recorder, at, chance, loss, nothing, rate};
 use proptest::prelude::*;
 use tcplab_link::config::{Aggregation, Change, LossModel, Medium as Settings};
 use tcplab_link::{Direction, Event, Link, Medium, Stations};

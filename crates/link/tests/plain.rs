@@ -1,8 +1,6 @@
 //! A link whose departures are computed ahead delivers, drops and marks as one that goes step by step.
 
-mod common;
-
-use common::{Numbered, Recorder, nothing, rate};
+use crate::common::{Numbered, Recorder, nothing, rate};
 use proptest::prelude::*;
 use tcplab_link::config::{Droptail, Limit, Overhead, Queue};
 use tcplab_link::{Direction, Event, Link, QueueSample};
@@ -60,7 +58,9 @@ fn seen(mut link: Link<Numbered>, arrivals: &[(u64, u32)]) -> Seen {
         seen.held.push(link.held());
     }
     seen.deliveries.extend(
-        common::drain(&mut link, &mut recorder).into_iter().map(|(at, packet)| (Time::from_ns(at), packet)),
+        crate::common::drain(&mut link, &mut recorder)
+            .into_iter()
+            .map(|(at, packet)| (Time::from_ns(at), packet)),
     );
     seen.samples.push((link.sample(Time::NEVER, &mut recorder), *link.stats()));
     seen.events = recorder.0;

@@ -1,10 +1,8 @@
 //! Properties of every link, whatever its settings.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::{Numbered, Recorder, chance, nothing, numbers, rate};
+use crate::common::{Numbered, Recorder, chance, nothing, numbers, rate};
 use proptest::prelude::*;
 use tcplab_link::config::{
     Chance, Change, Distribution, Jitter, Limit, Loss, LossModel, Queue, Reorder, Trace,
@@ -137,7 +135,7 @@ fn run(
             }
         }
     }
-    deliveries.extend(common::drain(&mut link, &mut recorder));
+    deliveries.extend(crate::common::drain(&mut link, &mut recorder));
     check(&mut link);
     assert_eq!(link.held(), 0);
     (link, recorder, deliveries)
@@ -270,7 +268,7 @@ proptest! {
             while link.poll(Time::from_ns(known), &mut record).is_some() {}
             link.enqueue(Numbered::new(number, len), Time::from_ns(came), &mut record);
         }
-        common::drain(&mut link, &mut record);
+        crate::common::drain(&mut link, &mut record);
         let departures = record.times(Event::Depart);
         prop_assert!(departures.windows(2).all(|two| two[1] - two[0] >= 1_000_000), "{departures:?}");
     }

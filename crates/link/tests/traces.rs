@@ -1,8 +1,6 @@
 //! A trace carries what was recorded, no more and no less.
 
-mod common;
-
-use common::{Numbered, Recorder, nothing};
+use crate::common::{Numbered, Recorder, nothing};
 use proptest::prelude::*;
 use tcplab_link::config::Trace;
 use tcplab_link::{Direction, Event, Link};
@@ -91,7 +89,7 @@ fn packets_that_find_the_queue_empty_wait_for_the_next_opportunity() {
     for (number, ms) in [(1, 3), (2, 20), (3, 20)] {
         link.enqueue(Numbered::new(number, 514), Time::from_ns(ms * 1_000_000), &mut recorder);
     }
-    common::drain(&mut link, &mut recorder);
+    crate::common::drain(&mut link, &mut recorder);
     assert_eq!(recorder.times(Event::Deliver), [10_000_000, 30_000_000, 30_000_000]);
 }
 

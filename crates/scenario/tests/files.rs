@@ -1,7 +1,5 @@
 //! Every shipped scenario becomes a plan, and every bad file is refused with exactly the text beside it.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +22,7 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
 
 fn read(file: &Path) -> Result<Plan, String> {
     let name = file.file_name().expect("a name").to_string_lossy();
-    let around = common::Folder(file.parent().expect("a folder").to_owned());
+    let around = crate::common::Folder(file.parent().expect("a folder").to_owned());
     Document::parse(&fs::read(file).expect("readable"), &name)
         .and_then(|document| plan(document, &[], &around))
         .map_err(|mistakes| format!("{mistakes}\n"))

@@ -1,10 +1,8 @@
 //! Limits of an accelerator, and its death.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// A client, a router and a server: 100 Mbit/s and 2 ms, then 20 Mbit/s and 40 ms.

@@ -1,8 +1,6 @@
 //! Accelerators on the way of a connection.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// A client, a router and a server: 100 Mbit/s and 2 ms to the router, then 50 Mbit/s and `rtt`, of which one packet in `every`

@@ -1,8 +1,6 @@
 //! Bulk transfers over TCP in the simulator.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// One CUBIC flow, or several, over 100 Mbit/s and 50 ms with a queue of 625 packets.

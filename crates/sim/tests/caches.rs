@@ -1,8 +1,6 @@
 //! HTTP caches on the way of a flow's connections.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// A client, a router with `settings` and a server: 100 Mbit/s and 2 ms to the router, then 20 Mbit/s and 100 ms.

@@ -1,10 +1,8 @@
 //! The packets that a capture is shown.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 use tcplab_sim::Simulation;
 use tcplab_sim::capture::{CaptureSink, Frame};

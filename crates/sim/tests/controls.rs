@@ -1,9 +1,7 @@
 //! The effect of each control on a path, against what its description promises. Numbers come from the tables that a
 //! person would look at.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Goodput of a link at its rate: 1448 bytes of payload in a frame of 1514.
@@ -264,7 +262,7 @@ fn illinois_grows_by_ten_packets_on_an_empty_path_and_by_a_fraction_at_a_full_qu
     assert!((9.0..=10.5).contains(&growth), "{growth} packets a round trip");
 
     let run = run(&network(10, 50, 84, vec![bulk("one", "illinois", 0, 60)], 61));
-    let samples = crate::samples(&run, "one");
+    let samples = self::samples(&run, "one");
     let full: Vec<&Sample> =
         samples.iter().filter(|sample| sample.phase == "CAREFUL" && sample.cwnd > 115.0).collect();
     let pairs = full.windows(2).filter(|pair| pair[1].time - pair[0].time < 0.015 && pair[1].state == "open");
@@ -371,6 +369,6 @@ fn copa_competes_with_cubic_and_without_mode_switching_gives_way() {
 
     let mut meek = bulk("one", "copa", 0, 60);
     meek["cc"]["params"] = json!({"mode_switching": 0.0});
-    let run = crate::run(&network(10, 50, 84, vec![meek, bulk("cubic", "cubic", 10, 60)], 61));
+    let run = crate::common::run(&network(10, 50, 84, vec![meek, bulk("cubic", "cubic", 10, 60)], 61));
     assert!(goodput(&run, "one", (20, 59)) < 0.2 * goodput(&run, "cubic", (20, 59)));
 }

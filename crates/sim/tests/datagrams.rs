@@ -1,8 +1,6 @@
 //! UDP flows in the simulator.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::json;
 
 #[test]

@@ -1,8 +1,6 @@
 //! Equal plans give equal tables; packets are neither made nor lost unseen.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Two datagram flows and pings over a link that does everything at random that a link can do.

@@ -1,8 +1,6 @@
 //! Echo flows in the simulator.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 fn echo(settings: Value) -> Value {

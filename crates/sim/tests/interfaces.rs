@@ -1,8 +1,6 @@
 //! Interfaces of hosts: the flows of a host share their rate, and TCP sees what waits there.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// A host whose interface sends at 10 Mbit/s into a link of 100 Mbit/s; 10 ms both ways.

@@ -1,8 +1,6 @@
 //! A jittered path delays a probe by what was asked for, however much traffic shares it.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Round trips in ms, sorted, of probes every 5 ms in 40 s over 100 Mbit/s and 40 ms with this jitter of 2 ms,

@@ -1,8 +1,6 @@
 //! Controls with an answer to marks of their own, at a bottleneck that marks.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Flows of these controls for 20 s over 100 Mbit/s and 20 ms, through a queue that drops beyond 1,000 packets.

@@ -1,8 +1,6 @@
 //! Hosts behind a medium that they share: what each gets of it.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 use tcplab_sim::Simulation;
 

@@ -1,10 +1,8 @@
 //! How routers share flows between paths of equal cost.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Routers that have two links to the next ones: `r` to `p` and `q`, both of these to `s` and `t`, all of these to `b`.

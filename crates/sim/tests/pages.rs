@@ -1,8 +1,6 @@
 //! A browser's connections, together.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Pages over 10 Mbit/s and 40 ms, with `loss` of one packet in so many.

@@ -1,8 +1,6 @@
 //! Plans that cannot be simulated are refused with what is wrong.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 use tcplab_sim::Simulation;
 

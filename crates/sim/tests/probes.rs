@@ -1,8 +1,6 @@
 //! Pings in the simulator, and paths through several nodes.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Time to send `bytes` at `rate`, as the link rounds it.

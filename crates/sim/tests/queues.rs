@@ -1,8 +1,6 @@
 //! The effect of queue disciplines on the flows that share them.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Flows and a ping through a bottleneck of 10 Mbit/s with this queue and a base RTT of 20 ms.

@@ -1,8 +1,6 @@
 //! Request and response flows in the simulator.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 fn request(settings: Value) -> Value {

@@ -1,8 +1,6 @@
 //! Routing protocols: how they find ways, and what a failure costs until they have found another.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use serde_json::{Value, json};
 
 /// Two hosts at opposite routers of a ring of four: `a` at r1, `b` at r3. The way over r4 costs more.

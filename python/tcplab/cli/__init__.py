@@ -5,11 +5,14 @@ from __future__ import annotations
 import signal
 import sys
 
+from tcplab.process import settle
+
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
     # A shell's background job starts with SIGINT ignored; whoever sends it means it all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    settle()
     try:
         # Typer takes 65 ms to import, in which Ctrl-C must not print a traceback either.
         if sys.argv[1:] == ["--version"]:

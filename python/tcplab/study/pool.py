@@ -17,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
+from tcplab.process import settle
 from tcplab.runner import waited
 from tcplab.study.task import Made, Task, make, refuse
 
@@ -152,6 +153,7 @@ def _end(pool: ProcessPoolExecutor, *, at_once: bool) -> None:
 def _begin(parent: int) -> None:
     # Ctrl-C reaches the whole process group; what it means is for the parent to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    settle()
     threading.Thread(target=_end_with, args=(parent,), daemon=True, name="parent").start()
 
 

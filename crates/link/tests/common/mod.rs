@@ -1,7 +1,5 @@
 //! Common parts of a link's tests: a numbered packet, plain settings, and a driver.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
 
 use tcplab_link::config::{Chance, Change, Limit, Loss, LossModel, Overhead, Queue};
 use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};

@@ -1,6 +1,6 @@
 //! How fast captures are read, beside tcptrace and tshark, measured now on this machine.
 //!
-//! `cargo run --release -p tcplab-pcap --example bench [-- --large]`: a capture of 1.5 million packets with a snap
+//! `cargo run --release -p tcplab-pcap --example captures [-- --large]`: a capture of 1.5 million packets with a snap
 //! length of 128 bytes. `--large` adds one of 4 GB, and 100 million packets through a pipe, whose flows must be
 //! summarized in little memory; it takes 7 minutes, most of them tshark's. Files are removed afterwards.
 
