@@ -343,7 +343,7 @@ class Side:
 
 
 def offer() -> str:
-    """The program that offers packets to our queues: as `cargo test` builds it, with the same features of its dependencies."""
+    """The program that offers packets to our queues, as `cargo test` builds it with those of all crates."""
     build = [
         "cargo",
         "build",

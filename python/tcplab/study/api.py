@@ -42,6 +42,7 @@ class StudyResults:
         self.outcome = outcome
         self.level = level
         """The confidence level of its intervals and judgements."""
+        self._summaries: dict[tuple[str | None, float], StudySummary] = {}
 
     @property
     def path(self) -> Path:
@@ -57,7 +58,11 @@ class StudyResults:
         """Every cell with intervals, and its change from the baseline: of all flows, or of one."""
         from tcplab.study.summary import summary
 
-        return summary(self.study, self.outcome.cells, self.results, flow=flow, level=level or self.level)
+        asked = flow, level or self.level
+        if asked not in self._summaries:
+            cells = self.outcome.cells
+            self._summaries[asked] = summary(self.study, cells, self.results, flow=flow, level=asked[1])
+        return self._summaries[asked]
 
     @cached_property
     def judgements(self) -> list[Judgement]:
@@ -72,7 +77,7 @@ class StudyResults:
         """The figures of its report; `tcplab.figures.draw_plotly.draw` makes plotly's of them."""
         from tcplab.study.figures import figures
 
-        return figures(self.study, self.summary(), self.results, self.store)
+        return figures(self.study, lambda flow: self.summary(flow=flow), self.results, self.store)
 
     def pairs(self, metric: str = "goodput") -> list[Pair]:
         """Every two cells that differ in one axis alone, compared in a metric."""

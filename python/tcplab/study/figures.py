@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from tcplab.study.metrics import title as metric_title
 from tcplab.study.queue_figure import DELAY, of_all, queue_over_time
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
-from tcplab.study.summary import CellSummary, Change, StudySummary, flows_of, of_flow
+from tcplab.study.summary import CellSummary, Change, StudySummary, flows_of
 
 # Bars beyond this many have no room for their names.
 _MAX_BARS = 40
@@ -38,16 +38,15 @@ _WIDE = 20
 
 
 def figures(
-    study: Study, summary: StudySummary, results: pl.DataFrame, store: Store
+    study: Study, summary: Callable[[str | None], StudySummary], results: pl.DataFrame, store: Store
 ) -> list[Chart | Heatmap]:
-    """The charts of a study; one that has nothing to show is left out."""
+    """The charts of a study that have something to show; `summary` answers for one flow, or all."""
     found: list[Chart | Heatmap] = []
-    for number, asked in enumerate(study.file.plots or _suitable(study, summary)):
+    for number, asked in enumerate(study.file.plots or _suitable(study, summary(None))):
         plot = with_axes(study, asked)
 
         def rows_of(flow: str | None, plot: Plot = plot) -> list[CellSummary]:
-            found_of = summary if flow is None else of_flow(study, summary, results, flow)
-            return [row for row in found_of.cells if _selected(row, plot.where)]
+            return [row for row in summary(flow).cells if _selected(row, plot.where)]
 
         if plot.kind == "bars" and plot.by == "flow":
             by_flow = [(flow, row) for flow in flows_of(results) for row in rows_of(flow)]

@@ -134,7 +134,8 @@ def summary(
     of_flow = pl.col("flow").is_null() if flow is None else pl.col("flow") == flow
     done = results.filter((pl.col("status") == "done") & of_flow)
     failed = results.filter(pl.col("status") == "failed")
-    values = {cell.id: _values(done, cell) for cell in cells}
+    rows_of = done.sort("repetition").partition_by("cell", as_dict=True)
+    values = {cell.id: _values(rows_of.get((cell.id,), done.clear())) for cell in cells}
     bases = {cell.id: baseline_of(cell, cells, study.file.baseline) for cell in cells}
     compared = {name: _changes(values, bases, name, level) for name in METRICS}
     done_by_flow = results.filter(pl.col("limited_by").is_not_null())
@@ -142,7 +143,7 @@ def summary(
         done_by_flow = done_by_flow.filter(pl.col("flow") == flow)
     rows = []
     for cell in cells:
-        one = done.filter(pl.col("cell") == cell.id)
+        one = rows_of.get((cell.id,), done.clear())
         reasons = failed.filter(pl.col("cell") == cell.id)["message"].drop_nulls().unique(maintain_order=True)
         rows.append(
             CellSummary(
@@ -173,11 +174,6 @@ def _limit(rows: pl.DataFrame, cell: Cell) -> str | None:
     return str(own["limited_by"].mode().sort()[0])
 
 
-def of_flow(study: Study, whole: StudySummary, results: pl.DataFrame, flow: str) -> StudySummary:
-    """The summary of one flow, in the cells of the whole study's."""
-    return summary(study, [row.cell for row in whole.cells], results, flow=flow, level=whole.level)
-
-
 def flows_of(results: pl.DataFrame, *, pings: bool = False) -> list[str]:
     """The flows that carry payload, or the pings, in the order of their first rows.
 
@@ -190,9 +186,10 @@ def flows_of(results: pl.DataFrame, *, pings: bool = False) -> list[str]:
     return names if pings or len(names) > 1 or results["kind"].is_in(timing).any() else []
 
 
-def _values(done: pl.DataFrame, cell: Cell) -> dict[str, Array]:
-    rows = done.filter(pl.col("cell") == cell.id).sort("repetition")
-    return {name: rows[name].drop_nulls().to_numpy().astype(np.float64) for name in METRICS}
+def _values(rows: pl.DataFrame) -> dict[str, Array]:
+    """The known values of each metric, in the order of the rows."""
+    columns = rows.select(*METRICS).cast(pl.Float64).to_numpy().T
+    return {name: column[~np.isnan(column)] for name, column in zip(METRICS, columns, strict=True)}
 
 
 def _changes(

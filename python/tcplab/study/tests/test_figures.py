@@ -42,7 +42,9 @@ def drawn(
         for number, cell in enumerate(study.cells, start=1)
     ]
     results = dataset(study.cells, done, [axis.name for axis in study.axes])
-    return figures(study, summary(study, study.cells, results), results, Store(directory))
+    return figures(
+        study, lambda flow: summary(study, study.cells, results, flow=flow), results, Store(directory)
+    )
 
 
 def test_a_heatmap_without_axes_takes_those_that_vary(tmp_path: Path) -> None:
@@ -148,7 +150,7 @@ def test_a_map_corrects_for_the_cells_of_each_field(tmp_path: Path) -> None:
     summed = summary(study, study.cells, results)
     changes = [row.changes["goodput"] for row in summed.cells if row.changes]
     assert all(change.p_alone < 0.05 < change.p for change in changes)
-    (made,) = figures(study, summed, results, Store(tmp_path))
+    (made,) = figures(study, lambda _: summed, results, Store(tmp_path))
     assert isinstance(made, Heatmap)
     assert {text for line in made.texts for text in line} == {"reno 3.6x"}
 
