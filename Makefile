@@ -73,9 +73,11 @@ SPELLED = *.md docs python scenarios scripts studies tests cc crates
 
 lint: lint-rust lint-python ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
 
+CLIPPY = cargo clippy --workspace --all-targets --locked -- -D warnings
+
 lint-rust: tools
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(CLIPPY)
 	cargo check --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
 
 lint-python: setup-develop
