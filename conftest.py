@@ -14,5 +14,5 @@ settle()
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: the collector need not look through it."""
+    """Tests stay to the end: the garbage collector need not look through them."""
     gc.freeze()

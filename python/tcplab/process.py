@@ -14,7 +14,7 @@ def settle() -> None:
     """
     # Each thread of OpenBLAS spins for 0.05 s before it sleeps, and no matrix here is worth one.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Modules and most figures stay to the end: the collector would look through them again and again,
+    # Modules and most data stay to the end. The garbage collector would look through them again and again,
     gc.set_threshold(100_000)
-    # and once more as the process ends.
+    # and once more at the exit.
     atexit.register(gc.freeze)

@@ -279,7 +279,7 @@ class Hosts:
                 str(host.pid),
             )
             bridge.run("ip", "link", "set", f"p{number}", "up", "master", "lan")
-            # As fast as a network that people have: without a rate, bulk flows would take the CPU of all other tests.
+            # A network of people has a rate; without one, bulk flows would take the CPU of other tests.
             bridge.run(*f"tc qdisc add dev p{number} root tbf rate 1gbit burst 128kb limit 2mb".split())
             host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0")
             host.run("ip", "link", "set", "eth0", "up")

@@ -1,6 +1,5 @@
 //! Common parts of a link's tests: a numbered packet, plain settings, and a driver.
 
-
 use tcplab_link::config::{Chance, Change, Limit, Loss, LossModel, Overhead, Queue};
 use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
 use tcplab_units::{Probability, Rate, Span, Time};
