@@ -8,10 +8,7 @@ import os
 
 
 def settle() -> None:
-    """Have the process spend its time on its work; to be called before numpy is imported.
-
-    A short command spends a fifth of its time less then.
-    """
+    """Leave out what a short command would spend a fifth of its time on; call it before importing numpy."""
     # Each thread of OpenBLAS spins for 0.05 s before it sleeps, and no matrix here is worth one.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Modules and most data stay to the end. The garbage collector would look through them again and again,
