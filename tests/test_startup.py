@@ -42,8 +42,8 @@ def test_the_version_imports_no_library(tmp_path: Path) -> None:
 def test_help_imports_the_command_line_alone(tmp_path: Path) -> None:
     found = imported(tmp_path, "--help")
     assert found & HEAVY == set()
-    assert rooms(found) == {"cli", "safe_text"}
-    assert rooms(imported(tmp_path, "run", "--help")) <= {"cli", "engine", "safe_text"}
+    assert rooms(found) == {"cli", "process", "safe_text"}
+    assert rooms(imported(tmp_path, "run", "--help")) <= {"cli", "engine", "process", "safe_text"}
 
 
 def test_check_imports_no_library_for_numbers_or_drawing(tmp_path: Path) -> None:

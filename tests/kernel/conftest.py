@@ -37,9 +37,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group(_group(item.path.stem)))
+            group = _group(item.path.stem)
             if isinstance(item, pytest.Function) and JUDGING & set(item.fixturenames):
                 item.add_marker(pytest.mark.alone)
+                # As few long groups as there are workers: these two fill what is left of their time.
+                group = item.name if group == "accelerator" else group
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 def _group(file: str) -> str:

@@ -31,9 +31,11 @@ _CLONE_NEWNET = 0x40000000
 _SO_SNDBUFFORCE, _SO_TXTIME = 32, 61
 _SOL_PACKET, _PACKET_RX_RING, _PACKET_VERSION, _TPACKET_V2 = 263, 5, 10, 1
 _ETH_P_ALL, _ETH_P_IP = 3, 0x0800
-_LIBC = ctypes.CDLL(None)
+_LIBC = ctypes.CDLL(None, use_errno=True)
 # From the first call to the first packet; fq takes packets of the next 10 s only.
 _LEAD, _AHEAD = 1_000_000_000, 8_000_000_000
+# Packets of a system call, and room for each: a call takes as long as the work for some packets.
+_BATCH, _SLOT = 64, 2048
 # Bytes kept of a packet, with the header that the kernel puts before it.
 _FRAME, _BLOCK = 256, 1 << 20
 
@@ -55,21 +57,21 @@ def main(cases: str, results: str) -> None:
 
 
 def _run(case: dict[str, Any]) -> dict[str, Any]:
-    subprocess.run(["tc", "qdisc", "del", "dev", "out", "root"], check=False, stderr=subprocess.DEVNULL)
-    for words in case["qdisc"]:
-        subprocess.run(["tc", "qdisc", "replace", "dev", "out", *words], check=True)
+    # Few commands: each takes as long as the packets of a case.
+    _tc([f"qdisc replace dev out {' '.join(words)}" for words in case["qdisc"]])
     count = len(case["arrivals"])
-    with _sender() as sender, Ring("near", count) as offered, Ring("in", count) as received:
+    with Sender() as sender, Ring("near", count) as offered, Ring("in", count) as received:
         # Jiffies start at the same phase in every case.
         time.sleep(1 - time.monotonic() % 1)
         begin = now = time.monotonic_ns()
         for number, (at, *packet) in enumerate(case["arrivals"]):
             at += begin + _LEAD
             if at - now > _AHEAD:
+                sender.flush()
                 time.sleep((at - now - _AHEAD // 4) / 1e9)
                 now = time.monotonic_ns()
-            leaves = (socket.SOL_SOCKET, _SO_TXTIME, struct.pack("Q", at))
-            sender.sendmsg([_frame(number, *packet)], [leaves])
+            sender.add(_frame(number, *packet), at)
+        sender.flush()
         time.sleep((at - time.monotonic_ns()) / 1e9 + case["drain"])
         sent = offered.packets()
         first = sent[0][0]
@@ -77,21 +79,62 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
         marks: list[int | None] = [None] * count
         for number, (at, tos) in received.packets().items():
             left[number], marks[number] = at - first, tos
-    said = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "out"], check=True, capture_output=True)
+    said = _tc(["qdisc show dev out", "qdisc del dev out root"], "-s", "-j")
     times = [sent[number][0] - first for number in range(count)]
-    return {"sent": times, "left": left, "tos": marks, "tc": json.loads(said.stdout)}
+    return {"sent": times, "left": left, "tos": marks, "tc": json.loads(said)}
 
 
-def _sender() -> socket.socket:
-    """A socket whose packets carry the times at which they are sent."""
-    with Path("/run/netns/far").open("rb") as far, Path("/proc/self/ns/net").open("rb") as here:
-        _LIBC.setns(far.fileno(), _CLONE_NEWNET)
-        sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        sender.bind(("far", _ETH_P_IP))
-        _LIBC.setns(here.fileno(), _CLONE_NEWNET)
-    sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, 1 << 29)
-    sender.setsockopt(socket.SOL_SOCKET, _SO_TXTIME, struct.pack("iI", time.CLOCK_MONOTONIC, 0))
-    return sender
+class Sender:
+    """A socket whose packets carry the times at which they are sent: many for a system call (sendmmsg(2))."""
+
+    def __init__(self) -> None:
+        with Path("/run/netns/far").open("rb") as far, Path("/proc/self/ns/net").open("rb") as here:
+            _LIBC.setns(far.fileno(), _CLONE_NEWNET)
+            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            self._socket.bind(("far", _ETH_P_IP))
+            _LIBC.setns(here.fileno(), _CLONE_NEWNET)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, 1 << 29)
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_TXTIME, struct.pack("iI", time.CLOCK_MONOTONIC, 0))
+        # Of each packet: its frame; struct iovec; struct cmsghdr with the time; struct mmsghdr.
+        parts = [bytearray(_BATCH * size) for size in (_SLOT, 16, 24, 64)]
+        self._frames, self._vectors, self._controls, self._heads = parts
+        frames, vectors, controls, self._first = (
+            ctypes.addressof(ctypes.c_char.from_buffer(part)) for part in parts
+        )
+        for n in range(_BATCH):
+            struct.pack_into("QQ", self._vectors, 16 * n, frames + _SLOT * n, 0)
+            struct.pack_into("QiiQ", self._controls, 24 * n, 24, socket.SOL_SOCKET, _SO_TXTIME, 0)
+            struct.pack_into(
+                "QQQQQQQQ", self._heads, 64 * n, 0, 0, vectors + 16 * n, 1, controls + 24 * n, 24, 0, 0
+            )
+        self._count = 0
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def add(self, frame: bytes, at: int) -> None:
+        """A frame, to be sent at a time of the clock."""
+        n = self._count
+        self._frames[_SLOT * n : _SLOT * n + len(frame)] = frame
+        struct.pack_into("Q", self._vectors, 16 * n + 8, len(frame))
+        struct.pack_into("Q", self._controls, 24 * n + 16, at)
+        self._count += 1
+        if self._count == _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what was added."""
+        done = 0
+        while done < self._count:
+            first = ctypes.c_void_p(self._first + 64 * done)
+            sent = _LIBC.sendmmsg(self._socket.fileno(), first, self._count - done, 0)
+            if sent < 0:
+                raise OSError(ctypes.get_errno(), "sendmmsg")
+            done += sent
+        self._count = 0
 
 
 class Ring:
@@ -156,6 +199,13 @@ def _tcp(flow: int, ack: dict[str, Any]) -> bytes:
     words, flags = 5 + len(options) // 4, 0x10 | (0x40 if ack["ece"] else 0)
     ports = 5000 + flow % 50000, 9
     return struct.pack("!HHIIBBHHH", *ports, 1, ack["number"], words << 4, flags, 65535, 0, 0) + options
+
+
+def _tc(commands: list[str], *options: str) -> str:
+    """Commands of `tc`, and what they say."""
+    words = ["tc", *options, "-batch", "-"]
+    done = subprocess.run(words, input="\n".join(commands), text=True, check=True, stdout=subprocess.PIPE)
+    return done.stdout
 
 
 def _sh(words: str) -> None:

@@ -53,7 +53,10 @@ def main(cases: str, results: str) -> None:
     _sh("ip netns exec r sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
     _sh("tc -n r qdisc add dev r-a clsact")
     _meet()
-    answers = {case["name"]: _run(case) for case in json.loads(Path(cases).read_text(encoding="utf-8"))}
+    answers, bursts = {}, None
+    for case in json.loads(Path(cases).read_text(encoding="utf-8")):
+        answers[case["name"]] = _run(case, bursts)
+        bursts = case["bursts"]
     Path(results).write_text(json.dumps(answers), encoding="utf-8")
 
 
@@ -148,26 +151,29 @@ def _take(of: socket.socket, size: int) -> bool:
     return size == 0
 
 
-def _run(case: dict[str, Any]) -> dict[str, list[float]]:
+def _run(case: dict[str, Any], bursts: bool | None) -> dict[str, list[float]]:
+    """The case; `bursts`: what the one before had."""
     sys.stderr.write(f"{case['name']}\n")
+    # Few commands: here each takes as long as a second of a transfer.
     for node, device in [("a", "a-r"), ("b", "b-r")]:
-        segments = 65535 if case["bursts"] else 1
-        _sh(f"ip -n {node} link set dev {device} gso_max_segs {segments}")
-        _sh(f"tc -n {node} qdisc replace dev {device} root netem delay {case['delay']}ms limit 1000000")
+        _enter(node)
+        if case["bursts"] != bursts:
+            _sh(f"ip link set dev {device} gso_max_segs {65535 if case['bursts'] else 1}")
+        _tc([f"qdisc replace dev {device} root netem delay {case['delay']}ms limit 1000000"])
         for name, value in case["sysctls"].items():
-            setting = f"net.ipv4.{name}={value}"
-            subprocess.run(["ip", "netns", "exec", node, "sysctl", "-q", "-w", setting], check=True)
-    for device in ("r-a", "r-b"):
-        subprocess.run(
-            ["tc", "-n", "r", "qdisc", "del", "dev", device, "root"], check=False, stderr=subprocess.DEVNULL
-        )
-        if device == "r-b" or case["both_ways"]:
-            for words in case["queue"]:
-                subprocess.run(["tc", "-n", "r", "qdisc", "add", "dev", device, *words], check=True)
-    _sh("tc -n r filter del dev r-a ingress")
+            Path("/proc/sys/net/ipv4", name).write_text(str(value), encoding="ascii")
+    _enter("r")
+    # What there is of these.
+    _tc(
+        [*(f"qdisc del dev {device} root" for device in ("r-a", "r-b")), "filter del dev r-a ingress"],
+        "-force",
+    )
+    devices = ("r-a", "r-b") if case["both_ways"] else ("r-b",)
+    commands = [f"qdisc add dev {device} {' '.join(words)}" for device in devices for words in case["queue"]]
     if case["drop_every"]:
         chance = f"random determ drop {case['drop_every']}"
-        _sh(f"tc -n r filter add dev r-a ingress matchall action ok {chance}")
+        commands.append(f"filter add dev r-a ingress matchall action ok {chance}")
+    _tc(commands)
 
     streams = [Stream(number, case) for number in range(len(case["controls"]))]
     end = time.monotonic() + case["seconds"]
@@ -201,11 +207,16 @@ def _run(case: dict[str, Any]) -> dict[str, list[float]]:
     return answer
 
 
-def _socket(node: str, ip: int) -> socket.socket:
-    """A socket in a node's network."""
+def _enter(node: str) -> None:
+    """Go on in a node's network."""
     with Path(f"/run/netns/{node}").open(encoding="ascii") as namespace:
         if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET) < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), node)
+
+
+def _socket(node: str, ip: int) -> socket.socket:
+    """A socket in a node's network."""
+    _enter(node)
     return socket.socket(socket.AF_INET6 if ip == 6 else socket.AF_INET)
 
 
@@ -213,6 +224,15 @@ def _info(of: socket.socket, member: tuple[int, str]) -> int:
     offset, form = member
     (value,) = struct.unpack_from(form, of.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256), offset)
     return int(value)
+
+
+def _tc(commands: list[str], *options: str) -> None:
+    """Commands of `tc` in this network. With `-force` they go on after one that fails, and show no error."""
+    force = "-force" in options
+    said = subprocess.DEVNULL if force else None
+    subprocess.run(
+        ["tc", *options, "-batch", "-"], input="\n".join(commands), text=True, check=not force, stderr=said
+    )
 
 
 def _sh(command: str) -> None:
