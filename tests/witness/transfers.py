@@ -163,7 +163,7 @@ def _run(case: dict[str, Any], bursts: bool | None) -> dict[str, list[float]]:
         for name, value in case["sysctls"].items():
             Path("/proc/sys/net/ipv4", name).write_text(str(value), encoding="ascii")
     _enter("r")
-    # What there is of these.
+    # Qdiscs and a filter of the case before, where there are any.
     _tc(
         [*(f"qdisc del dev {device} root" for device in ("r-a", "r-b")), "filter del dev r-a ingress"],
         "-force",
