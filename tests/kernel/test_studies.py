@@ -84,4 +84,5 @@ def test_a_shipped_study_runs_on_the_kernel(
     assert not failed
     moved = found.results.filter(pl.col("flow").is_null() & pl.col("goodput").is_not_null())
     assert len(moved) == len(found.outcome.cells)
-    assert moved["goodput"].min() > 0  # type: ignore[operator]
+    # Payload over the whole run: on a busy machine none may arrive in the steady state of so short a one.
+    assert moved["transferred"].min() > 0  # type: ignore[operator]
