@@ -6,12 +6,22 @@ import atexit
 import gc
 import os
 
+# Each thread of OpenBLAS spins for 0.05 s before it sleeps, and no matrix here is worth one.
+_SETTING = "OPENBLAS_NUM_THREADS"
+_is_ours = False
+
 
 def settle() -> None:
     """Leave out what a short command would spend a fifth of its time on; call it before importing numpy."""
-    # Each thread of OpenBLAS spins for 0.05 s before it sleeps, and no matrix here is worth one.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    global _is_ours
+    _is_ours = _is_ours or _SETTING not in os.environ
+    os.environ.setdefault(_SETTING, "1")
     # Modules and most data stay to the end. The garbage collector would look through them again and again,
     gc.set_threshold(100_000)
     # and once more at the exit.
     atexit.register(gc.freeze)
+
+
+def given_environment() -> dict[str, str]:
+    """The environment that this process was given, for programs of the user's own."""
+    return {name: value for name, value in os.environ.items() if name != _SETTING or not _is_ours}

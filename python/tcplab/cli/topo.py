@@ -15,6 +15,7 @@ import typer
 from tcplab.cli.failure import Code, CommandError, code_of, guarded
 from tcplab.cli.options import Json, Settings
 from tcplab.plan.types import Change, Direction
+from tcplab.process import given_environment
 
 if TYPE_CHECKING:
     from tcplab.testbed.held import Held
@@ -446,7 +447,7 @@ def _become(command: list[str], lab: Held, node: str) -> None:
     """Replace this process by the program, with its terminal, signals and exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
-    environment = {**os.environ, "TCPLAB_LAB": lab.name, "TCPLAB_NODE": node}
+    environment = {**given_environment(), "TCPLAB_LAB": lab.name, "TCPLAB_NODE": node}
     if "bash" in command:
         environment["PS1"] = f"{node}\\$ "
     # Without a shell, as the user asked.

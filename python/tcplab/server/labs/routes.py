@@ -6,7 +6,6 @@ What they do is done by the server's user: they answer only where the server may
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 import tempfile
 from collections import OrderedDict
@@ -21,6 +20,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketState
 
 from tcplab.plan.types import Plan
+from tcplab.process import given_environment
 from tcplab.server import library
 from tcplab.server.folder import Folder
 from tcplab.server.labs import network, sockets
@@ -176,7 +176,7 @@ class Labs:
             await _refuse(socket, problem.message)
             return
         environment = {
-            **os.environ,
+            **given_environment(),
             "TERM": "xterm-256color",
             "TCPLAB_LAB": lab.name,
             "TCPLAB_NODE": node,
