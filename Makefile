@@ -55,9 +55,9 @@ test-controls: setup-develop
 test-page: ui
 	cd web && npm test --silent
 
-# Many of the kernel's and of remote hosts' tests wait: three workers more.
+# Many of the kernel's and of remote hosts' tests wait: two workers more. With three, some of them have too little of a CPU.
 test-python: setup-develop ui
-	$(RUN)/pytest -n $$(($$(nproc) + 3)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
+	$(RUN)/pytest -n $$(($$(nproc) + 2)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
 # What compares times of the running kernel: a few at a time, which mostly wait.
 # Nothing else runs, not even at idle priority.
