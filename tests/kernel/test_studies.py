@@ -26,7 +26,7 @@ SHORT: dict[str, dict[str, object]] = {
     "echo": {"flows.echo.iterations": 100},
     "incast": {"duration": "2 s", "omit": "200 ms"},
     "l4s": {"duration": "1 s", "omit": "200 ms"},
-    "latency": {"duration": "1 s", "flows.check.duration": "500 ms", "flows.bulk.start": "200 ms"},
+    "latency": {"duration": "2 s", "flows.check.duration": "500 ms", "flows.bulk.start": "200 ms"},
     "pepsal": {"duration": "1 s"},
     "remedies": {"duration": "1 s"},
     "starvation": {"duration": "1 s", "omit": "200 ms"},
@@ -84,5 +84,4 @@ def test_a_shipped_study_runs_on_the_kernel(
     assert not failed
     moved = found.results.filter(pl.col("flow").is_null() & pl.col("goodput").is_not_null())
     assert len(moved) == len(found.outcome.cells)
-    # Payload over the whole run: on a busy machine none may arrive in the steady state of so short a one.
-    assert moved["transferred"].min() > 0  # type: ignore[operator]
+    assert moved["goodput"].min() > 0  # type: ignore[operator]
