@@ -197,8 +197,9 @@ def test_many_connections_at_a_time_are_all_split_and_ended(ip: int, net: Networ
     assert resident(proxy) - before < 2000 * CONNECTIONS
     do(client, "end")
     assert client.next(event="ended")["ended"] == CONNECTIONS
-    said = counts(proxy, open=0)
-    assert (said["accepted"], said["broken"], said["held"]) == (CONNECTIONS, 0, 0)
+    # Other threads say ten times a second what they hold, and at once what they have open.
+    said = counts(proxy, open=0, held=0)
+    assert (said["accepted"], said["broken"]) == (CONNECTIONS, 0)
 
 
 def resident(proxy: Program) -> int:

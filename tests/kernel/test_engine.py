@@ -161,6 +161,8 @@ def test_datagrams_that_leave_at_once_are_one_message_unless_segmentation_is_off
     done = run(
         network, [{**flow, "duration": "20 ms"}], duration="0.4 s", capture={"what": "headers", "at": "host"}
     )
+    if any(node["dropped"] for node in done.manifest.facts["nodes"].values()):
+        pytest.skip(str(done.manifest.overload))
     sent = done.flows["segments_sent"][0]
     assert done.flows["bytes_received"][0] == 1000 * sent
     (seen,) = done.manifest.facts["nodes"]["a"]["captures"].values()

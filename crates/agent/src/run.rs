@@ -1,5 +1,6 @@
 //! One run on this node: starts flows and samplers together, and reports when they end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use tcplab_probe::clock;
+use tcplab_probe::interface::interfaces;
 use tcplab_probe::sockets::{Registry, Sampler};
 use tcplab_traffic::{Clock, Context, Handle, Prepared};
 
@@ -95,6 +97,7 @@ impl Run {
 fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
     let Parts { flows, probe, captures, proxies, recorder } = parts;
     let registry = Arc::new(Registry::default());
+    let dropped_before = dropped();
     let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry };
     // Before the traffic, which they are to see from its first packet.
     let (mut helpers, seen) = start_captures(captures, &context);
@@ -138,10 +141,24 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
         written(recorder.finish());
     }
     let mut facts = facts(&recorder, &kept, &run_delay, &seen, late);
+    facts["dropped"] = more(&dropped(), &dropped_before).into();
     for (name, counts) in proxied {
         facts[name] = counts;
     }
     facts
+}
+
+/// The packets that each interface has dropped instead of sending them, so far.
+fn dropped() -> BTreeMap<String, u64> {
+    let found = interfaces().unwrap_or_default();
+    found.into_iter().map(|(name, interface)| (name, interface.tx_dropped)).collect()
+}
+
+/// The counts that have grown, and by how much.
+fn more(now: &BTreeMap<String, u64>, before: &BTreeMap<String, u64>) -> Map<String, Value> {
+    let grown = |name: &String, count: &u64| count - count.min(before.get(name).unwrap_or(&0));
+    let all = now.iter().map(|(name, count)| (name.clone(), grown(name, count)));
+    all.filter(|&(_, count)| count > 0).map(|(name, count)| (name, count.into())).collect()
 }
 
 fn start_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<()>>, SeenBy) {
@@ -296,4 +313,16 @@ fn facts(
         "waiting": run_delay.statistics(),
         "did_not_end": late,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_those_of_the_run() {
+        let before = BTreeMap::from([("eth0".to_owned(), 3), ("eth1".to_owned(), 7)]);
+        let now = BTreeMap::from([("eth0".to_owned(), 5), ("eth1".to_owned(), 7), ("eth2".to_owned(), 1)]);
+        assert_eq!(Value::from(more(&now, &before)), json!({"eth0": 2, "eth2": 1}));
+    }
 }

@@ -8,6 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// A netlink message's header, and the body of one about a link, which the attributes follow.
 const HEADER: usize = 16;
 const LINK: usize = 16;
+/// The place of `tx_dropped` in struct rtnl_link_stats64.
+const TX_DROPPED: usize = 7 * 8;
 /// More than the kernel puts into one datagram.
 const BUFFER: usize = 64 << 10;
 
@@ -80,6 +82,9 @@ pub struct Interface {
     pub mtu: u32,
     /// Its root queue discipline.
     pub qdisc: String,
+    /// Packets that were to leave and were dropped, so far. On veth: also those for which the CPU's queue of arrivals was full
+    /// (`net.core.netdev_max_backlog`).
+    pub tx_dropped: u64,
 }
 
 /// Each interface, by its name.
@@ -136,6 +141,10 @@ fn link(body: &[u8]) -> Option<(String, Interface)> {
         match u16::from_ne_bytes([*kind, *other]) {
             libc::IFLA_IFNAME => name = Some(text()),
             libc::IFLA_QDISC => found.qdisc = text(),
+            libc::IFLA_STATS64 => {
+                let count = value.get(TX_DROPPED..).and_then(|rest| rest.first_chunk());
+                found.tx_dropped = count.map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+            }
             libc::IFLA_MTU => found.mtu = value.first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes)),
             _ => {}
         }

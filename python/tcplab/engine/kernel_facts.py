@@ -104,6 +104,12 @@ class Findings:
         if said := held_up(node, facts):
             self._overload.append(said)
             self.excess = max(self.excess, facts["waiting"]["worst"]["share"] / _WAITED)
+        for interface, count in self._dropped(node, facts).items():
+            self._overload.append(
+                f"{count} packets of {node} dropped at {interface}:"
+                " a CPU's queue of arrivals was full (net.core.netdev_max_backlog)"
+            )
+            self.excess = max(self.excess, 1 + count)
         limits = "its `connections`, its `memory` or the limit of open files (ulimit -Hn)"
         self.warnings += accelerators.full(node, facts.get("accelerator", {}), limits)
         missed = facts.get("socket_samples", {}).get("missed", 0)
@@ -112,6 +118,16 @@ class Findings:
             self.warnings.append(
                 f"{node}: {missed} of {missed + taken} socket samples were left out: sampling took too long"
             )
+
+    def _dropped(self, node: str, facts: Json) -> Json:
+        """Packets that a node's interfaces dropped. The emulator counts those on the way to it."""
+        direct = {
+            end.name
+            for wire in self._layout.wires
+            for end in wire.ends
+            if end.node == node and not end.emulated
+        }
+        return {name: count for name, count in facts.get("dropped", {}).items() if name in direct}
 
     def _emulated(self, facts: Json) -> None:
         losses = facts.pop("losses", [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,6 +50,24 @@ def test_a_thread_without_a_cpu_is_overload_though_no_packet_was_late() -> None:
     assert findings.excess == pytest.approx(3.2)
     assert "bulk.0 was held up" in findings.to_facts()["overload"]
     assert findings.to_facts()["overload"].endswith("the machine, not TCP, limited the result")
+
+
+def test_packets_dropped_where_nothing_emulates_are_overload() -> None:
+    plan: Any = {"flows": [], "nodes": []}
+    ends = (
+        SimpleNamespace(node="a", name="eth0", emulated=False),
+        SimpleNamespace(node="a", name="eth1", emulated=True),
+    )
+    layout: Any = SimpleNamespace(wires=[SimpleNamespace(ends=ends)])
+    findings = Findings(plan, layout)
+    # The emulator counts those of its own interfaces.
+    findings.note(Event("a", "done", {"facts": {"dropped": {"eth1": 5}}}))
+    assert "overload" not in findings.to_facts()
+    findings.note(Event("a", "done", {"facts": {"dropped": {"eth0": 68, "eth1": 5}}}))
+    assert findings.to_facts()["overload"].startswith(
+        "68 packets of a dropped at eth0: a CPU's queue of arrivals"
+    )
+    assert findings.excess == 69
 
 
 def test_an_accelerator_that_was_full_is_warned_of() -> None:
