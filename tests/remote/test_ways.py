@@ -104,3 +104,15 @@ def test_a_host_without_room_anywhere_is_named_with_each_place(hosts: Hosts) -> 
     assert "/tmp (disk full)" in said
     assert "/dev/shm (disk full)" in said
     assert right.left() == []
+
+
+def test_a_host_without_gzip_takes_the_agent_as_it_is(hosts: Hosts) -> None:
+    right = hosts.all["right"]
+    right.run("mount", "--bind", "/dev/null", "/usr/bin/gzip")
+    try:
+        assert right.run("sh", "-c", "command -v gzip", check=False).returncode != 0
+        code, said = Run(hosts, ONE % "1 s").end()
+    finally:
+        right.run("umount", "/usr/bin/gzip")
+    assert code == 0, said
+    assert right.left() == []

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tcplab.server.app import PAGE
 
@@ -103,12 +103,25 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-def visited(browser: Browser, **options: Any) -> Page:
-    """An empty page of a browser's own context, which waits as long as the machine needs."""
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> BrowserContext:
+    """For the pages of all tests: one for each takes as long as its page. Its first page stays empty."""
+    context = patient(browser, viewport={"width": 1280, "height": 800})
+    context.new_page()
+    return context
+
+
+def patient(browser: Browser, **options: Any) -> BrowserContext:
+    """A context whose pages wait as long as the machine needs."""
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE)
     context.set_default_navigation_timeout(PATIENCE)
-    return context.new_page()
+    return context
+
+
+def visited(browser: Browser, **options: Any) -> Page:
+    """An empty page of a context of its own."""
+    return patient(browser, **options).new_page()
 
 
 # The browser's own words about a server that is away, or interfaces of the machine that came or went.
@@ -116,14 +129,16 @@ AWAY = "net::ERR_"
 
 
 @pytest.fixture
-def page(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(context: BrowserContext, served: Served, request: pytest.FixtureRequest) -> Iterator[Page]:
     """An empty page, which is closed before the server; by its end its console must be empty.
+
+    Nothing of it is left: a later server may get the same port.
 
     A test that has the server refuse something says what: the browser itself complains of that. Nothing is
     requested from anywhere but this server, so the page works without a network.
     """
     refused = [str(mark.args[0]) for mark in request.node.iter_markers("refused")]
-    made = visited(browser, viewport={"width": 1280, "height": 800})
+    made = context.new_page()
     problems: list[str] = []
     made.on("pageerror", lambda error: problems.append(str(error)))
     elsewhere: list[str] = []
@@ -132,6 +147,12 @@ def page(browser: Browser, served: Served, request: pytest.FixtureRequest) -> It
     made.on("websocket", lambda opened: None if opened.url.startswith(own) else elsewhere.append(opened.url))
     made.on("console", lambda said: problems.append(f"{said.type}: {said.text} {said.location['url']}"))
     yield made
-    made.context.close()
+    empty, *others = context.pages
+    for opened in others:
+        opened.close()
+    context.clear_cookies()
+    context.clear_permissions()
+    left = {"origin": served.address.rstrip("/"), "storageTypes": "all"}
+    context.new_cdp_session(empty).send("Storage.clearDataForOrigin", left)
     assert elsewhere == []
     assert [one for one in problems if not any(known in one for known in (AWAY, *refused))] == []

@@ -6,8 +6,9 @@ tcplab_main() {
     PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
     LC_ALL=C
     export PATH LC_ALL
-    echo "tcplab machine $(uname -s) $(uname -m)"
-    read -r size digest holder || exit
+    echo "tcplab machine $(uname -s) $(uname -m) $(command -v gzip >/dev/null && echo gzip)"
+    # The program's size, and how many bytes of it come, in which form.
+    read -r size digest holder sent form || exit
     # The program is known by its contents.
     case $(readlink "/proc/$holder/exe" 2>/dev/null) in
     */"tcplab-agent-$digest (deleted)")
@@ -47,7 +48,7 @@ tcplab_take() {
     fi
     echo "tcplab agent wanted"
     agent=$dir/tcplab-agent-$digest
-    if ! head -c "$size" >"$agent" 2>"$dir/why" || [ "$(wc -c <"$agent")" -ne "$size" ]; then
+    if ! { head -c "$sent" | tcplab_unpack; } >"$agent" 2>"$dir/why" || [ "$(wc -c <"$agent")" -ne "$size" ]; then
         echo "tcplab error the agent did not arrive in $dir: $(cat "$dir/why")"
         exit
     fi
@@ -60,4 +61,10 @@ tcplab_take() {
     exec 9<"$agent"
     rm -rf "$dir"
     trap - EXIT HUP INT TERM
+}
+tcplab_unpack() {
+    case $form in
+    gzip) gzip -dc ;;
+    *) cat ;;
+    esac
 }
