@@ -1,7 +1,9 @@
 """Settings of all tests."""
 
 import gc
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tcplab.process import settle
@@ -11,6 +13,21 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 settle()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Spread those of remote hosts among others: they mostly wait, in a row they leave a CPU idle."""
+    if not hasattr(config, "workerinput"):
+        return
+    tests = Path(__file__).parent / "tests"
+    others, waiting, first = [], [], []
+    for item in items:
+        folders = item.path.parents
+        (waiting if tests / "remote" in folders else others if tests in folders else first).append(item)
+    places = [
+        ((place + 0.5) / len(group), item) for group in (others, waiting) for place, item in enumerate(group)
+    ]
+    items[:] = [*first, *(item for _, item in sorted(places, key=lambda one: one[0]))]
 
 
 def pytest_collection_finish() -> None:

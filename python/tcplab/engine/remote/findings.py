@@ -63,6 +63,10 @@ class Findings:
             self.facts["nodes"][event.agent] = event.content["facts"]
             if why := held_up(event.agent, event.content["facts"]):
                 self.warnings.append(why)
+            self.warnings += [
+                f"{event.agent}: {interface} dropped {count} packets instead of sending them, of any program"
+                for interface, count in event.content["facts"].get("dropped", {}).items()
+            ]
 
     def ended(self, agents: RemoteAgents, start: int, duration: int) -> None:
         """Findings from the connections."""
