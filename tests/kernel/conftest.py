@@ -23,7 +23,15 @@ Scenario = dict[str, Any]
 LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
 # It loads none. It is of their group so that the group `kernel`, the longest, is shorter.
 BESIDE_THEM = {"test_against_sim"}
-ACCELERATOR = {"test_accelerator", "test_accelerator_stress"}
+PROXIES = {
+    "test_accelerator",
+    "test_accelerator_stress",
+    "test_cache",
+    "test_cache_ends",
+    "test_cache_http",
+    "test_cache_passing",
+    "test_cache_programs",
+}
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 
@@ -41,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if isinstance(item, pytest.Function) and JUDGING & set(item.fixturenames):
                 item.add_marker(pytest.mark.alone)
                 # As few long groups as there are workers: these two fill what is left of their time.
-                group = item.name if group == "accelerator" else group
+                group = item.name if group == "proxies" else group
             item.add_marker(pytest.mark.xdist_group(group))
 
 
@@ -49,8 +57,8 @@ def _group(file: str) -> str:
     """The group of a test file; one group runs in one process."""
     if file == "test_routing":
         return "routing"
-    if file in ACCELERATOR:
-        return "accelerator"
+    if file in PROXIES:
+        return "proxies"
     return "controls" if file in LOADING | BESIDE_THEM else "kernel"
 
 
