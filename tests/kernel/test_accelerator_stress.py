@@ -27,7 +27,7 @@ from .beside import (
 CONNECTIONS = 10_000
 # Buffers of both legs, bytes; Linux grants twice as much. A pipe between the legs holds 256 KiB.
 BUFFER, PIPE = 200_000, 256 << 10
-# A buffer that is not full yet takes a whole packet: Linux asks before (`tcp_can_ingest`, `sk_stream_memory_free`).
+# A buffer that is not full takes a packet: Linux asks before (`tcp_can_ingest`, `sk_stream_memory_free`).
 PACKET = 64 << 10
 # The most that both legs and the pipe hold of one direction.
 HELD = 4 * BUFFER + PIPE + 2 * PACKET
@@ -188,6 +188,14 @@ def counts(proxy: Program, **wanted: int) -> dict[str, Any]:
     return proxy.next(event="counts", **wanted)
 
 
+def held_at_last(proxy: Program) -> int:
+    """Bytes that an accelerator holds at a standstill. Earlier reports may not have been read yet."""
+    reports: list[int] = []
+    while len(reports) < 3 or len(set(reports[-3:])) > 1:
+        reports.append(int(counts(proxy)["held"]))
+    return reports[-1]
+
+
 @pytest.mark.parametrize("ip", [4, 6])
 def test_many_connections_at_a_time_are_all_split_and_ended(ip: int, net: Network) -> None:
     net.start(SERVER, ECHO, ADDRESS[ip]).next(event="serves")
@@ -336,7 +344,7 @@ def test_a_client_that_vanishes_holds_up_the_server(net: Network) -> None:
     sent = server.next(event="fill")["sent"]
     # Twice each buffer on the way, and the server's own.
     assert sent - 100_000 < HELD + 200_000 + PACKET
-    assert counts(proxy, open=1)["held"] < HELD
+    assert 0 < held_at_last(proxy) < HELD
     # One leg retransmits, the other one asks for a sign of life: each gives up when its end is gone.
     sockets = net.run(ROUTER, "ss", "-Htno", "state", "established").splitlines()
     timers = sorted(one.partition("timer:(")[2].partition(",")[0] for one in sockets)
@@ -382,7 +390,7 @@ def test_a_client_that_does_not_read_slows_the_server(net: Network) -> None:
     sent = server.next(event="fill")["sent"]
     # Data on the way are in buffers: twice each of both legs, of the ends, and a pipe.
     assert sent < HELD + 2 * (200_000 + PACKET)
-    assert counts(proxy, open=1)["held"] < HELD
+    assert 0 < held_at_last(proxy) < HELD
     # All of it comes once it is read, and then more.
     do(server, "send 500")
     do(client, f"read {sent + 5_000_000}")
@@ -404,14 +412,14 @@ def test_what_it_had_acknowledged_and_not_delivered_is_lost_with_it(net: Network
     client.next(event="read")
     acked = server.next(event="fill")["acked"]
     # The client reads no more: what it has not got waits at the accelerator, or in its own buffer.
-    held = counts(proxy, open=1)["held"]
+    held = held_at_last(proxy)
     assert held > 0
     proxy.kill()
     do(client, "read")
     # A reset discards what has not been read, too.
     received = client.next(event="broken")["received"]
     lost = acked - received
-    assert held <= lost <= held + 2 * 100_000
+    assert held <= lost <= held + 2 * 100_000 + PACKET
     do(server, "send 1")
     assert server.next(event="broken")["acked"] == acked
 
