@@ -16,7 +16,7 @@ settle()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Spread those of remote hosts among others: they mostly wait, in a row they leave a CPU idle."""
+    """Spread tests of remote hosts among others. They mostly wait: in a row they would leave a CPU idle."""
     if not hasattr(config, "workerinput"):
         return
     tests = Path(__file__).parent / "tests"

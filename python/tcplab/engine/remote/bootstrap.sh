@@ -7,8 +7,7 @@ tcplab_main() {
     LC_ALL=C
     export PATH LC_ALL
     echo "tcplab machine $(uname -s) $(uname -m) $(command -v gzip >/dev/null && echo gzip)"
-    # The program's size, and how many bytes of it come, in which form.
-    read -r size digest holder sent form || exit
+    read -r size digest holder || exit
     # The program is known by its contents.
     case $(readlink "/proc/$holder/exe" 2>/dev/null) in
     */"tcplab-agent-$digest (deleted)")
@@ -47,6 +46,8 @@ tcplab_take() {
         exit
     fi
     echo "tcplab agent wanted"
+    # How many bytes come, in which form.
+    read -r sent form || exit
     agent=$dir/tcplab-agent-$digest
     if ! { head -c "$sent" | tcplab_unpack; } >"$agent" 2>"$dir/why" || [ "$(wc -c <"$agent")" -ne "$size" ]; then
         echo "tcplab error the agent did not arrive in $dir: $(cat "$dir/why")"

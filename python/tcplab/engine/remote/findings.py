@@ -64,7 +64,7 @@ class Findings:
             if why := held_up(event.agent, event.content["facts"]):
                 self.warnings.append(why)
             self.warnings += [
-                f"{event.agent}: {interface} dropped {count} packets instead of sending them, of any program"
+                f"{event.agent}: {interface} dropped {count} outgoing packets (of all programs)"
                 for interface, count in event.content["facts"].get("dropped", {}).items()
             ]
 

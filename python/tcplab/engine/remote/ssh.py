@@ -87,9 +87,10 @@ class SshConnection:
             raise TestbedError(f"{self.name} is {system}, not Linux", "choose another host")
         agent = agent_for(machine)
         digest = hashlib.sha256(agent).hexdigest()[:16]
-        form, sent = ("gzip", _compressed(agent)) if "gzip" in forms else ("plain", agent)
-        self._send(f"{len(agent)} {digest} {process_at(self.place)} {len(sent)} {form}\n".encode())
+        self._send(f"{len(agent)} {digest} {process_at(self.place)}\n".encode())
         if self._expect("agent") == "wanted":
+            form, sent = ("gzip", _compressed(agent)) if "gzip" in forms else ("plain", agent)
+            self._send(f"{len(sent)} {form}\n".encode())
             for at in range(0, len(sent), 1 << 16):
                 self._send(sent[at : at + (1 << 16)])
         self._expect("ready")

@@ -15,4 +15,4 @@ def test_packets_that_an_interface_did_not_send_are_a_warning() -> None:
     findings.note(Event("left", "done", {"facts": facts}))
     assert findings.warnings == []
     findings.note(Event("right", "done", {"facts": {**facts, "dropped": {"eth0": 7}}}))
-    assert findings.warnings == ["right: eth0 dropped 7 packets instead of sending them, of any program"]
+    assert findings.warnings == ["right: eth0 dropped 7 outgoing packets (of all programs)"]
