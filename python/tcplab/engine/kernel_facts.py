@@ -107,7 +107,7 @@ class Findings:
         for interface, count in self._dropped(node, facts).items():
             self._overload.append(
                 f"{count} packets of {node} dropped at {interface}:"
-                " a CPU's queue of arrivals was full (net.core.netdev_max_backlog)"
+                " the queue of arrivals at the other end was full (net.core.netdev_max_backlog)"
             )
             self.excess = max(self.excess, 1 + count)
         limits = "its `connections`, its `memory` or the limit of open files (ulimit -Hn)"

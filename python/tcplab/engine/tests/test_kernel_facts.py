@@ -65,7 +65,7 @@ def test_packets_dropped_where_nothing_emulates_are_overload() -> None:
     assert "overload" not in findings.to_facts()
     findings.note(Event("a", "done", {"facts": {"dropped": {"eth0": 68, "eth1": 5}}}))
     assert findings.to_facts()["overload"].startswith(
-        "68 packets of a dropped at eth0: a CPU's queue of arrivals"
+        "68 packets of a dropped at eth0: the queue of arrivals at the other end was full"
     )
     assert findings.excess == 69
 
