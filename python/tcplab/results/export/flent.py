@@ -84,7 +84,7 @@ def _metadata(
         "TOTAL_LENGTH": length,
         "STEP_SIZE": step,
         "TEST_PARAMETERS": {"upload_streams": str(len(flows))},
-        "IP_VERSION": 4,
+        "IP_VERSION": flows[0].get("ip", 4) if flows else 4,
         "FLENT_VERSION": "",
         "DATA_FILENAME": f"{run.name}-{repetition}.flent.gz",
         "KERNEL_NAME": kernel[0] if kernel else "",

@@ -13,12 +13,14 @@ from typing import Any
 import polars as pl
 
 from tcplab.plan.kinds import kind_of
-from tcplab.plan.types import Flow
+from tcplab.plan.paths import data_path
+from tcplab.plan.types import Flow, Plan
 from tcplab.results.export.documents import write_documents
 from tcplab.results.run import Run
 
 _FIRST_SOCKET = 5
-_PORT = 5201
+# Of results that don't know their ports.
+_LOCAL_PORT, _PORT = 40_000, 5201
 
 
 def write(run: Run, target: Path) -> list[Path]:
@@ -46,28 +48,34 @@ def document(run: Run, flow: Flow, repetition: int) -> dict[str, Any]:
     streams = tables["flows"].sort("stream").to_dicts()
     begin = min((row["start"] for row in streams), default=flow.get("start", 0))
     return {
-        "start": _start(run, flow, repetition, tables["sockets"]),
-        "intervals": _intervals(flow, tables["intervals"], tables["sockets"], begin),
+        "start": _start(run, flow, repetition, streams, tables["sockets"]),
+        "intervals": _intervals(run.plan, flow, tables["intervals"], tables["sockets"], begin),
         "end": _end(flow, streams, tables["intervals"], tables["sockets"]),
     }
 
 
-def _start(run: Run, flow: Flow, repetition: int, sockets: pl.DataFrame) -> dict[str, Any]:
+def _start(
+    run: Run, flow: Flow, repetition: int, streams: list[dict[str, Any]], sockets: pl.DataFrame
+) -> dict[str, Any]:
     manifest = run.manifests[repetition]
     tcp = kind_of(flow).bulk_tcp
     started = datetime.fromisoformat(manifest.started) if manifest.started else datetime.fromtimestamp(0, UTC)
     ends = (flow["from"], flow["to"])
     stop = flow.get("stop") or run.plan.get("duration", 0)
+    size = flow.get("bytes") or 0
+    ports = {row["stream"]: (row.get("from_port"), row.get("to_port")) for row in streams}
+    ours = {stream: ports.get(stream, (None, None)) for stream in range(flow.get("streams", 1))}
+    port = next((theirs for _, theirs in ours.values() if theirs), _PORT)
     start: dict[str, Any] = {
         "connected": [
             {
                 "socket": _FIRST_SOCKET + 2 * stream,
                 "local_host": ends[0],
-                "local_port": 40_000 + stream,
+                "local_port": local or _LOCAL_PORT + stream,
                 "remote_host": ends[1],
-                "remote_port": _PORT,
+                "remote_port": remote or port,
             }
-            for stream in range(flow.get("streams", 1))
+            for stream, (local, remote) in ours.items()
         ],
         "version": f"tcplab {manifest.tcplab}",
         "system_info": manifest.host.kernel or "",
@@ -75,7 +83,7 @@ def _start(run: Run, flow: Flow, repetition: int, sockets: pl.DataFrame) -> dict
             "time": started.astimezone(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"),
             "timesecs": int(started.timestamp()),
         },
-        "connecting_to": {"host": ends[1], "port": _PORT},
+        "connecting_to": {"host": ends[1], "port": port},
         "cookie": manifest.plan_digest[:36],
         "target_bitrate": 0 if tcp else flow.get("rate", 0),
         "test_start": {
@@ -83,11 +91,12 @@ def _start(run: Run, flow: Flow, repetition: int, sockets: pl.DataFrame) -> dict
             "num_streams": flow.get("streams", 1),
             "blksize": 131_072 if tcp else flow.get("payload", 0),
             "omit": 0,
-            "duration": (stop - flow.get("start", 0)) / 1e9,
-            "bytes": flow.get("bytes") or 0,
+            # iperf3 ends a test by one of the two; the other is 0.
+            "duration": 0 if size else (stop - flow.get("start", 0)) / 1e9,
+            "bytes": size,
             "blocks": 0,
             "reverse": 0,
-            "tos": 0,
+            "tos": flow.get("dscp", 0) << 2,
         },
     }
     if tcp:
@@ -96,8 +105,9 @@ def _start(run: Run, flow: Flow, repetition: int, sockets: pl.DataFrame) -> dict
 
 
 def _intervals(
-    flow: Flow, intervals: pl.DataFrame, sockets: pl.DataFrame, begin: int
+    plan: Plan, flow: Flow, intervals: pl.DataFrame, sockets: pl.DataFrame, begin: int
 ) -> list[dict[str, Any]]:
+    mtu = _path_mtu(plan, flow)
     rows = intervals.sort("stream", "time")
     if len(sockets):
         # The socket as it stood at the end of the interval.
@@ -107,12 +117,18 @@ def _intervals(
         )
     result = []
     for _, part in rows.sort("time", "stream").group_by("time", maintain_order=True):
-        streams = [_stream_interval(flow, row, begin) for row in part.to_dicts()]
+        streams = [_stream_interval(flow, row, begin, mtu) for row in part.to_dicts()]
         result.append({"streams": streams, "sum": _sum(streams)})
     return result
 
 
-def _stream_interval(flow: Flow, row: dict[str, Any], begin: int) -> dict[str, Any]:
+def _path_mtu(plan: Plan, flow: Flow) -> int:
+    """The smallest MTU of the links between both ends."""
+    mtus = {link["name"]: link["mtu"] for link in plan.get("links", ())}
+    return min((mtus[hop.link] for hop in data_path(plan, flow)), default=0)
+
+
+def _stream_interval(flow: Flow, row: dict[str, Any], begin: int, mtu: int) -> dict[str, Any]:
     sent = row["bytes_sent"] if row["bytes_sent"] is not None else row["bytes_received"]
     seconds = row["duration"] / 1e9
     interval = {
@@ -133,7 +149,7 @@ def _stream_interval(flow: Flow, row: dict[str, Any], begin: int) -> dict[str, A
             "snd_wnd": row.get("rwnd") or 0,
             "rtt": (row.get("srtt") or 0) // 1000,
             "rttvar": (row.get("rttvar") or 0) // 1000,
-            "pmtu": 1500,
+            "pmtu": mtu,
         }
     return interval | {"omitted": False, "sender": True}
 

@@ -3,6 +3,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tcplab.results import Run, load
@@ -65,6 +66,29 @@ def test_iperf3_has_windows_in_bytes_and_round_trip_times_in_microseconds(
     last = single.sockets.filter(stream=0).sort("time").tail(1).to_dicts()[0]
     assert stream["snd_cwnd"] == last["cwnd"] * last["mss"]
     assert stream["rtt"] == last["srtt"] // 1000
+
+
+def test_iperf3_has_the_ports_path_and_end_of_the_flow(tmp_path: Path) -> None:
+    made = plan({"bulk": "cubic"}, seconds=5, streams=2)
+    made["flows"][0] |= {"bytes": 1_000_000, "dscp": 46, "ip": 6}
+    made["links"][0]["mtu"] = 9000
+    result = write_result(tmp_path / "result", made)
+    table = result / "run-1" / "flows.parquet"
+    local = pl.Series("from_port", [50_001, 50_002])
+    pl.read_parquet(table).with_columns(local, to_port=pl.lit(80, pl.Int64)).write_parquet(table)
+    run = load(result)
+    (path,) = export(run, "iperf3", tmp_path / "out.json")
+    start = read(path)["start"]
+    assert [(one["local_port"], one["remote_port"]) for one in start["connected"]] == [
+        (50_001, 80),
+        (50_002, 80),
+    ]
+    assert start["connecting_to"]["port"] == 80
+    test = start["test_start"]
+    assert (test["tos"], test["bytes"], test["duration"]) == (46 << 2, 1_000_000, 0)
+    assert read(path)["intervals"][0]["streams"][0]["pmtu"] == 9000
+    (path,) = export(run, "flent", tmp_path / "out.flent")
+    assert read(path)["metadata"]["IP_VERSION"] == 6
 
 
 def test_iperf3_has_a_document_per_flow_and_repetition(repeated: Run, tmp_path: Path) -> None:
