@@ -146,13 +146,13 @@ _HEADS = (
 
 def lines(ends: MatchedCaptures, width: int) -> Iterator[str]:
     """Results of two matched captures."""
-    yield f"{plural(len(ends.flows), 'flow')} in both captures"
+    yield f"{plural(len(ends.flows), 'TCP flow')} in both captures"
     for path, alone in zip(ends.paths, ends.unpaired, strict=True):
         if alone:
-            yield f"{plural(alone, 'flow')} in {path.name} alone"
-    yield from wrapped("", clock_words(ends), width)
+            yield f"{plural(alone, 'TCP flow')} in {path.name} alone"
     if not ends.flows:
         return
+    yield from wrapped("", clock_words(ends), width)
     yield ""
     rows = [
         (

@@ -38,3 +38,12 @@ def test_the_figure_shows_every_packet_and_what_was_lost(lossy: Path) -> None:
 def test_lines_fit_a_narrow_terminal(lossy: Path) -> None:
     ends = match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng")
     assert max(map(len, lines(ends, 70))) <= 70
+
+
+def test_captures_without_a_flow_in_common_say_nothing_of_their_clocks(lossy: Path, exchange: Path) -> None:
+    ends = match_ends(lossy / "left-path.pcapng", exchange / "left-path.pcapng", same_clock=False)
+    assert list(lines(ends, 0)) == [
+        "0 TCP flows in both captures",
+        "1 TCP flow in left-path.pcapng alone",
+        "1 TCP flow in left-path.pcapng alone",
+    ]
