@@ -322,28 +322,55 @@ fn a_cut_packet_counts_by_its_ip_length_and_a_super_packet_by_its_frame() {
     assert_eq!(parse(LinkType::RAW, &bytes, 65_563).expect("UDP").payload_len, 65_535);
 }
 
+/// The three fragments of a datagram with 2992 bytes of data.
+fn three_fragments() -> [Vec<u8>; 3] {
+    let whole = ipv4(2992);
+    [0, 1000, 2000].map(|offset: usize| {
+        let mut packet = whole[..20].to_vec();
+        packet[2..4].copy_from_slice(&1020u16.to_be_bytes());
+        packet[4..6].copy_from_slice(&[7, 7]);
+        let place = (offset as u16 / 8) | if offset < 2000 { 0x2000 } else { 0 };
+        packet[6..8].copy_from_slice(&place.to_be_bytes());
+        packet.extend(&whole[20 + offset..1020 + offset]);
+        packet
+    })
+}
+
 #[test]
 fn fragments_count_once_all_have_come_in_any_order() {
-    let whole = ipv4(2992);
-    let fragment = |offset: usize, len: usize, more: bool| {
-        let mut packet = whole[..20].to_vec();
-        packet[2..4].copy_from_slice(&(20 + len as u16).to_be_bytes());
-        packet[4..6].copy_from_slice(&[7, 7]);
-        packet[6..8].copy_from_slice(&((offset as u16 / 8) | if more { 0x2000 } else { 0 }).to_be_bytes());
-        packet.extend(&whole[20 + offset..20 + offset + len]);
-        packet
-    };
-    let [a, b, c] = [fragment(0, 1000, true), fragment(1000, 1000, true), fragment(2000, 1000, false)];
+    let [a, b, c] = three_fragments();
     for order in [[&a, &b, &c], [&c, &a, &b]] {
         let records: Vec<_> = order.iter().map(|bytes| (1, 1, &bytes[..], 1020)).collect();
         let (flows, counts, _) = analyse(ORDERS[0].pcap(MICROSECONDS, 101, &records));
         let half = &flows[0].halves[0];
         assert_eq!((half.packets, half.payload_bytes, half.fragments, half.ip_bytes), (3, 2992, 3, 3060));
+        assert_eq!((half.largest_ip, half.may_fragment), (1020, 3));
         assert_eq!((counts.fragments, counts.fragments_incomplete), (3, 0));
     }
     let records = [(1, 1, &a[..], 1020), (1, 1, &b[..], 1020)];
     let (flows, counts, _) = analyse(ORDERS[0].pcap(MICROSECONDS, 101, &records));
     assert_eq!((flows.len(), counts.fragments_incomplete), (0, 2));
+}
+
+#[test]
+fn a_fragment_that_came_twice_does_not_stand_for_a_missing_one() {
+    let [a, b, c] = three_fragments();
+    let incomplete = |order: &[&Vec<u8>]| {
+        let records: Vec<_> = order.iter().map(|bytes| (1, 1, &bytes[..], 1020)).collect();
+        analyse(ORDERS[0].pcap(MICROSECONDS, 101, &records)).1.fragments_incomplete
+    };
+    assert_eq!(incomplete(&[&a, &a, &c]), 3);
+    assert_eq!(incomplete(&[&c, &a, &a, &c]), 4);
+    assert_eq!(incomplete(&[&a, &a, &c, &b]), 0);
+}
+
+#[test]
+fn fragments_of_an_older_datagram_with_the_same_identification_are_given_up() {
+    let [a, b, c] = three_fragments();
+    let sent = [(1, &a), (1, &b), (60, &a), (60, &b), (60, &c)];
+    let records = sent.map(|(second, bytes)| (second, 1, &bytes[..], 1020));
+    let (flows, counts, _) = analyse(ORDERS[0].pcap(MICROSECONDS, 101, &records));
+    assert_eq!((flows[0].halves[0].packets, counts.fragments_incomplete), (3, 2));
 }
 
 #[test]

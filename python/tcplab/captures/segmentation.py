@@ -84,7 +84,9 @@ def cuts(flow: Flow, packets: Packets) -> list[Cut]:
         mss = peer.mss if peer is not None else None
         headers = IP6_AND_TCP if ":" in half.address else IP4_AND_TCP
         mtu = None if mss is None else mss + headers
-        above = data.ip_len > mtu if mtu is not None else np.zeros(len(data), dtype=bool)
+        # A datagram in fragments is a row of their lengths together.
+        oversized = mtu is not None and half.largest_ip > mtu
+        above = data.ip_len > mtu if oversized else np.zeros(len(data), dtype=bool)
         payload, frames = int(data.payload.sum()), int(data.frame_len.sum())
         found.append(
             Cut(
@@ -100,7 +102,7 @@ def cuts(flow: Flow, packets: Packets) -> list[Cut]:
                 mtu=mtu,
                 above=int(above.sum()),
                 above_bytes=int(data.ip_len[above].sum()),
-                largest_ip=int(data.ip_len.max()),
+                largest_ip=half.largest_ip,
                 may_fragment=half.may_fragment,
                 fragments=half.fragments,
                 too_big=0 if half.tcp is None else half.tcp.too_big,
@@ -216,7 +218,7 @@ def _verdicts(flow: Flow, cut: Cut) -> Iterator[str]:
     elif ":" not in flow.halves[0].address:
         yield "every packet forbids fragmentation (DF), so path MTU discovery is at work (RFC 1191)"
     if cut.fragments:
-        yield f"{plural(cut.fragments, 'IP fragment')} among them"
+        yield f"{plural(cut.fragments, 'IP fragment')}: the fragments of a datagram count as one packet here"
     if cut.too_big:
         mtu = "" if cut.path_mtu is None else f" (MTU {cut.path_mtu})"
         yield f"{plural(cut.too_big, 'ICMP message')} said that a packet was too big for a link{mtu}"

@@ -1,6 +1,7 @@
 //! A flow that is analyzed packet by packet.
 
 use super::connection::{Connection, Verdict};
+use super::fragments::Parts;
 use super::key::Key;
 use super::observe::Seen;
 use super::summary::{Direction, End, FlowSummary, Half};
@@ -28,18 +29,18 @@ impl Grown {
         }
     }
 
-    /// Takes a packet in; `packets` is how many fragments it came in.
+    /// Takes a segment in.
     #[inline]
     pub fn packet(
         &mut self,
         swapped: bool,
         segment: &Segment,
         time: i64,
-        packets: u32,
+        parts: Parts,
     ) -> (Direction, Verdict) {
         self.turn_by_syn(swapped, segment);
         let direction = self.direction(swapped);
-        self.count(direction, segment, time, packets);
+        self.count(direction, segment, time, parts);
         let verdict = match &mut self.tcp {
             Some(tcp) => tcp.segment(direction, segment, time),
             None => Verdict::of_datagram(segment),
@@ -103,17 +104,18 @@ impl Grown {
     }
 
     #[inline]
-    fn count(&mut self, direction: Direction, segment: &Segment, time: i64, packets: u32) {
+    fn count(&mut self, direction: Direction, segment: &Segment, time: i64, parts: Parts) {
+        let packets = u64::from(parts.packets);
         self.first = self.first.min(time);
         self.last = self.last.max(time);
         let half = &mut self.halves[direction.index()];
-        half.packets += u64::from(packets);
+        half.packets += packets;
         half.frame_bytes += u64::from(segment.frame_len);
         half.ip_bytes += u64::from(segment.ip_len);
         half.payload_bytes += u64::from(segment.payload_len);
-        half.fragments += u64::from(if packets > 1 { packets } else { 0 });
-        half.may_fragment += u64::from(!segment.dont_fragment);
-        half.largest_ip = half.largest_ip.max(segment.ip_len);
+        half.fragments += if packets > 1 { packets } else { 0 };
+        half.may_fragment += if segment.dont_fragment { 0 } else { packets };
+        half.largest_ip = half.largest_ip.max(parts.largest_ip);
         half.first.get_or_insert(time);
         if segment.payload_len > 0 {
             half.data_first.get_or_insert(time);

@@ -31,7 +31,7 @@ pub use observe::{Kind, Observer, Seen};
 pub(crate) use share::{Division, Share};
 pub use summary::{Cause, Direction, Ecn, End, FlowSummary, Half, Retransmissions, TcpHalf, TcpSummary};
 
-use fragments::Fragments;
+use fragments::{Fragments, Parts};
 use key::Seed;
 use live::Flow;
 
@@ -162,19 +162,19 @@ impl<O: Observer> Analysis<O> {
     fn segment(&mut self, packet: u64, time: i64, interface: u32, segment: &Segment) {
         if let Some(fragment) = &segment.fragment {
             self.counts.fragments += 1;
-            if let Some(whole) = self.fragments.add(segment, fragment, interface) {
-                self.whole(packet, time, interface, &whole.segment, whole.packets);
+            if let Some(whole) = self.fragments.add(segment, fragment, time, interface) {
+                self.whole(packet, time, interface, &whole.segment, whole.parts);
             }
             return;
         }
-        self.whole(packet, time, interface, segment, 1);
+        self.whole(packet, time, interface, segment, Parts::one(segment));
     }
 
     #[inline]
-    fn whole(&mut self, packet: u64, time: i64, interface: u32, segment: &Segment, packets: u32) {
+    fn whole(&mut self, packet: u64, time: i64, interface: u32, segment: &Segment, parts: Parts) {
         match segment.protocol {
-            Protocol::Tcp => self.counts.tcp += u64::from(packets),
-            Protocol::Udp => self.counts.udp += u64::from(packets),
+            Protocol::Tcp => self.counts.tcp += u64::from(parts.packets),
+            Protocol::Udp => self.counts.udp += u64::from(parts.packets),
         }
         self.counts.options_cut += u64::from(segment.options_cut);
         let (key, swapped) = Key::of(segment, interface);
@@ -182,12 +182,12 @@ impl<O: Observer> Analysis<O> {
             Some(slot) if self.flows[slot as usize].key == key => slot,
             _ => self.find(key, packet),
         };
-        if !O::ACTIVE && packets == 1 && self.flows[slot as usize].takes_young(swapped, segment, time) {
+        if !O::ACTIVE && parts.packets == 1 && self.flows[slot as usize].takes_young(swapped, segment, time) {
             self.recent = Some(slot);
             self.note_end(slot, time);
             return;
         }
-        slot = self.analyze(slot, (key, swapped), (packet, time), segment, packets);
+        slot = self.analyze(slot, (key, swapped), (packet, time), segment, parts);
         self.recent = Some(slot);
         self.note_end(slot, time);
     }
@@ -200,7 +200,7 @@ impl<O: Observer> Analysis<O> {
         (key, swapped): (Key, bool),
         (packet, time): (u64, i64),
         segment: &Segment,
-        packets: u32,
+        parts: Parts,
     ) -> u32 {
         let forgotten = self.forgotten_until();
         let mut flow = &mut self.flows[slot as usize];
@@ -211,14 +211,14 @@ impl<O: Observer> Analysis<O> {
             self.finish_flow(slot, reused.then_some(End::Reused));
             slot = self.find(key, packet);
             flow = &mut self.flows[slot as usize];
-            if !O::ACTIVE && packets == 1 && flow.takes_young(swapped, segment, time) {
+            if !O::ACTIVE && parts.packets == 1 && flow.takes_young(swapped, segment, time) {
                 return slot;
             }
             self.grown += usize::from(flow.is_young());
         }
         let number = flow.number;
         let grown = flow.grown();
-        let (direction, verdict) = grown.packet(swapped, segment, time, packets);
+        let (direction, verdict) = grown.packet(swapped, segment, time, parts);
         if O::ACTIVE {
             self.observer.seen(&grown.seen(number, packet, time, direction, segment, verdict));
         }

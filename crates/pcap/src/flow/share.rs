@@ -74,11 +74,12 @@ impl Share {
                         analysis.counts.packet(packet);
                         analysis.counts.fragments += 1;
                     }
-                    if let Some(whole) = analysis.fragments.add(&segment, fragment, packet.interface)
+                    if let Some(whole) =
+                        analysis.fragments.add(&segment, fragment, packet.time, packet.interface)
                         && self.holds(&whole.segment)
                     {
                         let (number, time) = (packet.number, packet.time);
-                        analysis.whole(number, time, packet.interface, &whole.segment, whole.packets);
+                        analysis.whole(number, time, packet.interface, &whole.segment, whole.parts);
                     }
                 }
                 None if self.holds(&segment) => {

@@ -3,6 +3,7 @@
 //! Most flows of a flood, a scan or a busy name server never get further, and what the analysis keeps of a connection
 //! takes ten times as much. When more comes, the packets are analyzed as if they had been from the beginning.
 
+use super::fragments::Parts;
 use super::grown::Grown;
 use super::key::Key;
 use crate::parse::{Protocol, Segment, TcpOptions, flag};
@@ -170,7 +171,8 @@ impl Young {
     pub fn grow(&self, key: &Key) -> Grown {
         let mut grown = Grown::new(key.protocol());
         for brief in self.packets() {
-            grown.packet(brief.swapped(), &brief.segment(key), brief.time, 1);
+            let segment = brief.segment(key);
+            grown.packet(brief.swapped(), &segment, brief.time, Parts::one(&segment));
         }
         grown
     }
