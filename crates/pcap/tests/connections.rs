@@ -217,6 +217,24 @@ fn a_keep_alive_is_not_a_retransmission() {
 }
 
 #[test]
+fn a_window_probe_with_a_byte_is_not_data_until_it_is_taken() {
+    let closed = |at| Send { window: 0, ..ack(at, 1) };
+    let probe = |at| Send { len: 1, ..data(at, 1) };
+    let probed = [data(20, 0), closed(30), probe(300), closed(310), probe(900), closed(910)];
+    let opened = [&probed[..], &[ack(1000, 1), data(1010, 1), ack(1020, 2)]].concat();
+    let half = sent(&after_handshake(&opened));
+    assert_eq!((half.keep_alives, half.retransmissions.total(), half.timeouts), (2, 0, 0));
+    assert_eq!((half.data_packets, half.unique_bytes, half.acked_bytes), (2, 2000, Some(2000)));
+    assert_eq!(flow(&after_handshake(&opened)).tcp.expect("TCP").halves[1].duplicate_acks, 0);
+
+    let taken =
+        [Send { ack: 1002, ..ack(920, 1) }, Send { seq: 1002, len: 999, ..data(930, 1) }, ack(940, 2)];
+    let half = sent(&after_handshake(&[&probed[..], &taken].concat()));
+    assert_eq!((half.keep_alives, half.retransmissions.total(), half.missed_bytes), (2, 0, 0));
+    assert_eq!((half.unique_bytes, half.acked_bytes), (2000, Some(2000)));
+}
+
+#[test]
 fn a_closed_window_is_counted_and_timed() {
     let closed = Send { window: 0, ..ack(30, 1) };
     let sends = after_handshake(&[data(20, 0), closed, Send { at: 90 * MS, ..ack(0, 1) }]);

@@ -122,7 +122,7 @@ _TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("needless by D-SACK", "spurious", number),
     ("out of order", "out_of_order", number),
     ("duplicated by the network", "duplicates", number),
-    ("keep-alives", "keep_alives", number),
+    ("keep-alives, window probes", "keep_alives", number),
     ("duplicate ACKs", "duplicate_acks", number),
     ("ACKs with SACK blocks", "sacks", number),
     ("D-SACK blocks", "dsacks", number),

@@ -18,7 +18,7 @@ _NOTES = {
     6: "retransmission",
     7: "out of order",
     8: "duplicated by the network",
-    9: "keep-alive",
+    9: "keep-alive or window probe",
     10: "outside the window",
     2: "previous segment not captured",
 }

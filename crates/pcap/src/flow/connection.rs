@@ -186,6 +186,7 @@ impl Connection {
     ) -> Kind {
         let peer = &self.halves[direction.reverse().index()];
         let (peer_base, peer_last_seen) = (peer.base, peer.last_seen);
+        let closed = peer.has_acknowledged && peer.window == 0;
         let half = &mut self.halves[direction.index()];
         let top = half.sent.top();
         let end = start + u64::from(len);
@@ -202,6 +203,13 @@ impl Connection {
             return Kind::Control;
         }
         let payload = segment.payload_len;
+        // RFC 9293 section 3.8.6.1: a window probe may carry the next byte, which a closed window rarely takes. It
+        // counts when it is acknowledged, or comes with more.
+        if closed && (payload, len) == (1, 1) && start == top && half.una == top {
+            half.summary.keep_alives += 1;
+            half.probed = end;
+            return Kind::KeepAlive;
+        }
         if payload > 0 {
             half.summary.data_packets += 1;
             half.summary.largest_payload = half.summary.largest_payload.max(payload);

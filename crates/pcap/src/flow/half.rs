@@ -33,6 +33,8 @@ pub(super) struct Half {
     /// The window it advertises, as on the wire.
     pub window: u32,
     pub zero_window_since: Option<i64>,
+    /// The number behind the byte of its latest window probe.
+    pub probed: u64,
     /// Duplicate ACKs for `una` in a row.
     pub duplicate_acks: u32,
     /// The highest right edge of a SACK block.
@@ -228,7 +230,9 @@ impl Half {
         verdict: &mut Verdict,
     ) {
         let top = self.sent.top();
-        if ack > top {
+        if ack > top && ack == self.probed {
+            self.summary.unique_bytes += 1;
+        } else if ack > top {
             self.summary.missed_bytes += ack - top;
         }
         let echo = segment.options.has_timestamps.then_some(segment.options.timestamp_echo);

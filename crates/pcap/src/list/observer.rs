@@ -39,9 +39,9 @@ fn word(seen: &Seen<'_>) -> &'static str {
         Kind::Retransmission(Cause::Unknown) => "retransmission",
         Kind::OutOfOrder => "out of order",
         Kind::Duplicate => "duplicated by the network",
-        Kind::KeepAlive => "keep-alive",
+        Kind::KeepAlive => "keep-alive or window probe",
         Kind::OutOfWindow => "outside the window",
-        Kind::AfterGap => "earlier segment not captured",
+        Kind::AfterGap => "previous segment not captured",
         Kind::Control | Kind::New => {
             let tcp = seen.ack.is_some() || seen.segment.flags != 0;
             if tcp && seen.window == 0 && seen.segment.flags & flag::RST == 0 {
