@@ -209,6 +209,18 @@ fn the_same_packet_again_at_once_is_the_networks_copy() {
 }
 
 #[test]
+fn a_connection_whose_packets_were_all_captured_twice_has_its_rtt_and_no_duplicate_acks() {
+    let sends = after_handshake(&[data(20, 0), data(21, 1), ack(30, 1), ack(31, 2)]);
+    let numbered = (1..).zip(sends).map(|(id, send)| Send { id, ..send });
+    let twice: Vec<_> = numbered.flat_map(|send| [send, Send { at: send.at + MS / 100, ..send }]).collect();
+    let flow = flow(&twice);
+    assert_eq!(flow.tcp.as_ref().expect("TCP").handshake_rtt, Some(10_000_000));
+    let [sender, receiver] = &flow.tcp.expect("TCP").halves;
+    assert_eq!((sender.duplicates, receiver.duplicates, receiver.duplicate_acks), (3, 2, 0));
+    assert_eq!((sender.rtt.count(), sender.rtt.max()), (3, Some(10_000_000)));
+}
+
+#[test]
 fn a_keep_alive_is_not_a_retransmission() {
     let sends = after_handshake(&[data(20, 0), ack(30, 1), client(5000, ACK, 1000, 1, 0), ack(5010, 1)]);
     let half = sent(&sends);

@@ -1,8 +1,8 @@
 //! A TCP connection: two halves, and what a segment of one says about the other.
 
-use super::half::Half;
+use super::half::{BareAck, Half};
 use super::observe::Kind;
-use super::retransmission::Distance;
+use super::retransmission::{Distance, is_copied_ack};
 use super::summary::{Direction, End, TcpSummary};
 use crate::parse::{Segment, flag};
 
@@ -245,9 +245,20 @@ impl Connection {
         }
     }
 
+    /// Whether a bare acknowledgment is the copy that the network made of the latest.
+    #[inline]
+    fn is_copied(&self, direction: Direction, segment: &Segment, time: i64) -> bool {
+        let before = &self.halves[direction.index()].latest_ack;
+        segment.identification != 0
+            && segment.identification == before.identification
+            && is_copied_ack(segment, before, time, &self.distance(direction.reverse()))
+    }
+
     /// Effect of the acknowledgment number, SACK blocks and window on the other side's data.
     #[inline]
     fn acknowledgment(&mut self, direction: Direction, segment: &Segment, time: i64, verdict: &mut Verdict) {
+        let bare = segment.payload_len == 0 && segment.flags & (flag::SYN | flag::FIN | flag::RST) == 0;
+        let copied = bare && self.is_copied(direction, segment, time);
         let [forward, backward] = &mut self.halves;
         let (half, peer) = match direction {
             Direction::Forward => (forward, backward),
@@ -265,7 +276,9 @@ impl Connection {
             half.summary.out_of_window += 1;
             return;
         }
-        let bare = segment.payload_len == 0 && segment.flags & (flag::SYN | flag::FIN | flag::RST) == 0;
+        if bare && ack >= peer.una {
+            half.latest_ack = BareAck::of(segment, time);
+        }
         if ack > peer.una {
             let reported_gap = peer.duplicate_acks > 0 || ack <= peer.highest_sacked;
             peer.acknowledged(ack, segment, time, reported_gap, verdict);
@@ -273,12 +286,17 @@ impl Connection {
             // RFC 5681 section 2: nothing else in it has changed, and something is missing.
             let same_window = u32::from(segment.window) == half.window;
             if peer.sent.top() > ack && same_window && verdict.kind == Kind::Control {
-                verdict.duplicate_ack = true;
-                half.summary.duplicate_acks += 1;
-                peer.duplicate_acks += 1;
+                if copied {
+                    verdict.kind = Kind::Duplicate;
+                    half.summary.duplicates += 1;
+                } else {
+                    verdict.duplicate_ack = true;
+                    half.summary.duplicate_acks += 1;
+                    peer.duplicate_acks += 1;
+                }
             }
         }
-        if !segment.options.sack().is_empty() {
+        if !segment.options.sack().is_empty() && verdict.kind != Kind::Duplicate {
             half.summary.sacks += 1;
             peer.sack(segment, ack, &mut half.summary.dsacks);
         }
@@ -301,7 +319,7 @@ impl Connection {
     /// Times of the handshake's segments.
     #[cold]
     fn handshake(&mut self, direction: Direction, segment: &Segment, time: i64, kind: Kind) {
-        let again = matches!(kind, Kind::Retransmission(_) | Kind::Duplicate);
+        let again = matches!(kind, Kind::Retransmission(_));
         let handshake = &mut self.handshake;
         match (segment.has(flag::SYN), segment.has(flag::ACK), direction) {
             (true, false, Direction::Forward) => {

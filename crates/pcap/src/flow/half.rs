@@ -35,6 +35,8 @@ pub(super) struct Half {
     pub zero_window_since: Option<i64>,
     /// The number behind the byte of its latest window probe.
     pub probed: u64,
+    /// The latest acknowledgment that it sent without data.
+    pub latest_ack: BareAck,
     /// Duplicate ACKs for `una` in a row.
     pub duplicate_acks: u32,
     /// The highest right edge of a SACK block.
@@ -51,6 +53,23 @@ pub(super) struct Half {
     /// Retransmitted ranges, a ring.
     remembered: Vec<(u64, u64)>,
     next_remembered: usize,
+}
+
+/// An acknowledgment without data, to recognize a copy of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BareAck {
+    pub time: i64,
+    pub ack: u32,
+    pub timestamp: u32,
+    pub identification: u16,
+}
+
+impl BareAck {
+    #[inline]
+    pub fn of(segment: &Segment, time: i64) -> BareAck {
+        let Segment { ack, identification, .. } = *segment;
+        BareAck { time, ack, timestamp: segment.options.timestamp, identification }
+    }
 }
 
 /// The smoothed RTT of RFC 6298, in ns.

@@ -4,7 +4,7 @@
 //! Source: Jaiswal et al., "Measurement and Classification of Out-of-Sequence Packets in a Tier-1 IP Backbone" (IMC
 //! 2002).
 
-use super::half::Half;
+use super::half::{BareAck, Half};
 use super::sent::Piece;
 use super::summary::Cause;
 use crate::parse::Segment;
@@ -63,8 +63,22 @@ pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: 
 pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &Distance) -> bool {
     let same =
         segment.options.timestamp == before.last_timestamp && segment.identification == before.identification;
+    same && is_sooner_than_answer(before.last, time, distance)
+}
+
+/// Whether an acknowledgment is the network's copy of the one before: two of one receiver differ in identification.
+#[cold]
+pub(super) fn is_copied_ack(segment: &Segment, before: &BareAck, time: i64, distance: &Distance) -> bool {
+    let same = segment.ack == before.ack
+        && segment.options.timestamp == before.timestamp
+        && segment.identification == before.identification;
+    same && is_sooner_than_answer(before.time, time, distance)
+}
+
+/// Whether less than half a round trip has passed.
+fn is_sooner_than_answer(since: i64, time: i64, distance: &Distance) -> bool {
     let soonest = distance.minimum_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt / 2);
-    same && time.saturating_sub(before.last) < soonest
+    time.saturating_sub(since) < soonest
 }
 
 /// Why `start` to `end` was retransmitted at `time`.
