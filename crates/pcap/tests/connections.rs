@@ -346,6 +346,27 @@ fn ecn_is_counted_by_direction() {
 }
 
 #[test]
+fn accurate_ecn_is_negotiated_and_its_counter_is_not_taken_for_flags() {
+    let syn = client(0, SYN | AE | CWR | ECE, 0, 0, 0);
+    let agreed = |answer: u16| {
+        let answer = server(10, SYN | ACK | answer, 0, 1, 0);
+        let report = Send { flags: ACK | AE | CWR | ECE, ..ack(30, 1) };
+        let tcp = flow(&[syn, answer, client(10, ACK, 1, 1, 0), data(20, 0), report]).tcp.expect("TCP");
+        let ecn = tcp.halves[1].ecn;
+        (tcp.ecn_negotiated, tcp.accecn_negotiated, ecn.ece + ecn.cwr)
+    };
+    for accurate in [CWR, CWR | ECE, AE, AE | CWR] {
+        assert_eq!(agreed(accurate), (true, true, 0), "{accurate:#x}");
+    }
+    for classic in [ECE, AE | ECE] {
+        assert_eq!(agreed(classic), (true, false, 2), "{classic:#x}");
+    }
+    for none in [0, AE | CWR | ECE] {
+        assert_eq!(agreed(none), (false, false, 2), "{none:#x}");
+    }
+}
+
+#[test]
 fn a_clock_that_goes_back_changes_no_order() {
     let sends = after_handshake(&[data(20, 0), ack(5, 1), data(19, 1), ack(29, 2)]);
     let flow = flow(&sends);

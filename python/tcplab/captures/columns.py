@@ -86,7 +86,8 @@ def options(flow: Flow) -> str:
             ("SACK", all(half.sack_permitted for half in halves)),
             ("TS", all(half.timestamps for half in halves)),
             ("WS", all(half.window_scale is not None for half in halves)),
-            ("ECN", flow.ecn_negotiated),
+            ("ECN", flow.ecn_negotiated and not flow.accecn_negotiated),
+            ("AccECN", flow.accecn_negotiated),
         )
         if has
     ]

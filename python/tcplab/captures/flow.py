@@ -115,6 +115,7 @@ class Flow:
     handshake_server: int | None
     handshake_client: int | None
     ecn_negotiated: bool
+    accecn_negotiated: bool
     halves: tuple[Half, Half]
 
     @property

@@ -36,6 +36,7 @@ _LEAD = (
     "handshake_server",
     "handshake_client",
     "ecn_negotiated",
+    "accecn_negotiated",
     "main",
 )
 

@@ -10,9 +10,25 @@ use crate::parse::{Segment, flag};
 pub(super) struct Connection {
     pub halves: [Half; 2],
     handshake: Handshake,
-    ecn_offered: bool,
-    ecn_negotiated: bool,
+    offered: Offered,
+    ecn: Option<Feedback>,
     pub closed_at: Option<i64>,
+}
+
+/// The explicit congestion notification that a SYN asks for.
+#[derive(Debug, Default)]
+struct Offered {
+    ecn: bool,
+    accurate: bool,
+}
+
+/// How the receiver reports CE marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Feedback {
+    /// By the flag ECE, until CWR (RFC 3168).
+    Classic,
+    /// By a counter in AE, CWR and ECE (RFC 9768).
+    Accurate,
 }
 
 /// Times of the three segments, each only if it was sent once (ns).
@@ -104,7 +120,7 @@ impl Connection {
         }
         let half = &mut self.halves[index];
         if segment.ecn != 0 || segment.flags & (flag::ECE | flag::CWR) != 0 {
-            half.summary.ecn.count(segment);
+            half.summary.ecn.count(segment, self.ecn == Some(Feedback::Accurate));
         }
         let start = half.extend(segment.seq);
         let mut verdict = Verdict {
@@ -152,12 +168,7 @@ impl Connection {
             summary.window_scale = segment.options.window_scale;
             summary.sack_permitted = segment.options.sack_permitted;
             summary.timestamps = segment.options.has_timestamps;
-            // RFC 3168 section 6.1.1: ECE and CWR ask, ECE alone agrees.
-            match segment.flags & (flag::ACK | flag::ECE | flag::CWR) {
-                flags if flags == flag::ECE | flag::CWR => self.ecn_offered = true,
-                flags if flags == flag::ACK | flag::ECE => self.ecn_negotiated = self.ecn_offered,
-                _ => {}
-            }
+            self.negotiate_ecn(segment);
         }
         if segment.has(flag::SYN) {
             // The MSS that one side announces is what the other cuts into.
@@ -170,6 +181,25 @@ impl Connection {
         if segment.has(flag::RST) {
             summary.rst = true;
             self.closed_at.get_or_insert(time);
+        }
+    }
+
+    /// RFC 3168 section 6.1.1: ECE and CWR ask, ECE alone agrees. RFC 9768 section 3.1: with AE they ask for accurate
+    /// ECN, and the answer to that says besides with which codepoint the SYN came.
+    fn negotiate_ecn(&mut self, segment: &Segment) {
+        let flags = (segment.ae, segment.has(flag::CWR), segment.has(flag::ECE));
+        if !segment.has(flag::ACK) {
+            if let (accurate, true, true) = flags {
+                self.offered = Offered { ecn: true, accurate };
+            }
+            return;
+        }
+        match flags {
+            (_, false, true) if self.offered.ecn => self.ecn = Some(Feedback::Classic),
+            (false, true, _) | (true, _, false) if self.offered.accurate => {
+                self.ecn = Some(Feedback::Accurate)
+            }
+            _ => {}
         }
     }
 
@@ -371,7 +401,8 @@ impl Connection {
             handshake_rtt: server.zip(client).map(|(server, client)| server.saturating_add(client)),
             handshake_server: server,
             handshake_client: client,
-            ecn_negotiated: self.ecn_negotiated,
+            ecn_negotiated: self.ecn.is_some(),
+            accecn_negotiated: self.ecn == Some(Feedback::Accurate),
             halves: self.halves.map(|half| half.summary),
         }
     }

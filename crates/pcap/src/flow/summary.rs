@@ -99,14 +99,14 @@ pub struct Ecn {
     pub ect1: u64,
     /// Packets marked CE.
     pub ce: u64,
-    /// Segments with ECE, without SYN.
+    /// Segments with ECE, without SYN; none with accurate ECN, where it is a bit of a counter (RFC 9768).
     pub ece: u64,
-    /// Segments with CWR, without SYN.
+    /// Segments with CWR, likewise.
     pub cwr: u64,
 }
 
 impl Ecn {
-    pub(super) fn count(&mut self, segment: &Segment) {
+    pub(super) fn count(&mut self, segment: &Segment, accurate: bool) {
         match segment.ecn {
             1 => self.ect1 += 1,
             2 => self.ect0 += 1,
@@ -114,7 +114,7 @@ impl Ecn {
             _ => {}
         }
         // With SYN they negotiate (RFC 3168 section 6.1.1).
-        if !segment.has(flag::SYN) {
+        if !segment.has(flag::SYN) && !accurate {
             self.ece += u64::from(segment.has(flag::ECE));
             self.cwr += u64::from(segment.has(flag::CWR));
         }
@@ -270,8 +270,10 @@ pub struct TcpSummary {
     pub handshake_server: Option<i64>,
     /// The part of it from SYN-ACK to ACK: between the capturing point and the client.
     pub handshake_client: Option<i64>,
-    /// Both sides agreed on ECN.
+    /// Both sides agreed on ECN, classic or accurate.
     pub ecn_negotiated: bool,
+    /// They agreed on accurate ECN (RFC 9768).
+    pub accecn_negotiated: bool,
 }
 
 impl FlowSummary {

@@ -43,6 +43,7 @@ const SWAPPED: u8 = 0x04;
 const DONT_FRAGMENT: u8 = 0x08;
 const TIMESTAMPS: u8 = 0x10;
 const SACK_PERMITTED: u8 = 0x20;
+const AE: u8 = 0x40;
 
 impl Brief {
     fn of(swapped: bool, segment: &Segment, time: i64) -> Brief {
@@ -66,7 +67,8 @@ impl Brief {
                 | bit(SWAPPED, swapped)
                 | bit(DONT_FRAGMENT, segment.dont_fragment)
                 | bit(TIMESTAMPS, options.has_timestamps)
-                | bit(SACK_PERMITTED, options.sack_permitted),
+                | bit(SACK_PERMITTED, options.sack_permitted)
+                | bit(AE, segment.ae),
         }
     }
 
@@ -94,6 +96,7 @@ impl Brief {
             ip_len: self.ip_len,
             payload_len: self.payload_len,
             flags: self.flags,
+            ae: self.has(AE),
             window: self.window,
             seq: self.seq,
             ack: self.ack,

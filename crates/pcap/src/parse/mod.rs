@@ -115,6 +115,8 @@ pub struct Segment {
     pub payload_at: u16,
     /// TCP flags: CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the highest bit to the lowest.
     pub flags: u8,
+    /// The flag AE, above them (RFC 9768).
+    pub ae: bool,
     /// The header was cut by the snap length before its options ended.
     pub options_cut: bool,
     /// Window as on the wire, not scaled.

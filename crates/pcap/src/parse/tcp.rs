@@ -105,6 +105,7 @@ fn tcp(bytes: &[u8], at: usize, len: u32, segment: &mut Segment) -> Result<(), U
     segment.seq = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
     segment.ack = u32::from_be_bytes([header[8], header[9], header[10], header[11]]);
     segment.flags = header[13];
+    segment.ae = header[12] & 1 != 0;
     segment.window = u16::from_be_bytes([header[14], header[15]]);
     segment.payload_at = (at + header_len) as u16;
     segment.payload_len = len.checked_sub(header_len as u32).ok_or(Unparsed::Malformed)?;

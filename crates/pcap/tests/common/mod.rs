@@ -10,12 +10,13 @@ use tcplab_pcap::{Interface, Packet, Reader, Writer};
 use tcplab_units::Time;
 
 pub const MS: u64 = 1_000_000;
-pub const SYN: u8 = 2;
-pub const FIN: u8 = 1;
-pub const RST: u8 = 4;
-pub const ACK: u8 = 16;
-pub const ECE: u8 = 64;
-pub const CWR: u8 = 128;
+pub const SYN: u16 = 2;
+pub const FIN: u16 = 1;
+pub const RST: u16 = 4;
+pub const ACK: u16 = 16;
+pub const ECE: u16 = 64;
+pub const CWR: u16 = 128;
+pub const AE: u16 = 256;
 
 pub const CLIENT: [u8; 4] = [10, 0, 0, 1];
 pub const SERVER: [u8; 4] = [10, 0, 0, 2];
@@ -27,7 +28,7 @@ pub const SERVER_ISN: u32 = 5000;
 pub struct Send<'a> {
     pub at: u64,
     pub client: bool,
-    pub flags: u8,
+    pub flags: u16,
     pub seq: u32,
     pub ack: u32,
     pub len: u32,
@@ -40,7 +41,7 @@ pub struct Send<'a> {
 }
 
 /// From the client, at a time in ms.
-pub fn client(at: u64, flags: u8, seq: u32, ack: u32, len: u32) -> Send<'static> {
+pub fn client(at: u64, flags: u16, seq: u32, ack: u32, len: u32) -> Send<'static> {
     let (window, port) = (1000, 40_000);
     Send {
         at: at * MS,
@@ -59,7 +60,7 @@ pub fn client(at: u64, flags: u8, seq: u32, ack: u32, len: u32) -> Send<'static>
 }
 
 /// From the server, at a time in ms.
-pub fn server(at: u64, flags: u8, seq: u32, ack: u32, len: u32) -> Send<'static> {
+pub fn server(at: u64, flags: u16, seq: u32, ack: u32, len: u32) -> Send<'static> {
     Send { client: false, ..client(at, flags, seq, ack, len) }
 }
 
@@ -99,7 +100,7 @@ pub fn frame<'b>(buffer: &'b mut FrameBuffer, send: &Send<'_>) -> Frame<'b> {
         destination_port: ports.1,
         seq: own.wrapping_add(send.seq),
         ack: if send.flags & ACK != 0 { other.wrapping_add(send.ack) } else { 0 },
-        flags: send.flags.into(),
+        flags: send.flags,
         window: send.window,
         options,
     };

@@ -32,6 +32,7 @@ pub(super) fn flow(flow: &FlowSummary, into: &mut impl Fields) {
     into.integer("handshake_server", tcp.and_then(|tcp| tcp.handshake_server));
     into.integer("handshake_client", tcp.and_then(|tcp| tcp.handshake_client));
     into.truth("ecn_negotiated", tcp.is_some_and(|tcp| tcp.ecn_negotiated));
+    into.truth("accecn_negotiated", tcp.is_some_and(|tcp| tcp.accecn_negotiated));
 }
 
 /// Counters of one direction, for any protocol.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.captures.columns import chosen, named, ordered
+from tcplab.captures.columns import chosen, named, options, ordered
 from tcplab.captures.details import lines as detail_lines
 from tcplab.captures.summary import summarise
 from tcplab.captures.table import lines
@@ -57,3 +57,26 @@ def test_remarks_count_what_is_in_no_flow() -> None:
         "1 packet other than IP (ARP, say), not in any flow",
         "3 packets too short to hold their headers, not in any flow",
     ]
+
+
+@pytest.mark.parametrize(("setting", "named"), [("accecn", "AccECN"), ("on", "ECN")])
+def test_options_name_the_kind_of_ecn(tmp_path: Path, setting: str, named: str) -> None:
+    import tcplab
+
+    scenario = """\
+tcplab: 1
+name: marks
+network:
+  path: {rate: 10 Mbit/s, rtt: 10 ms, queue: {kind: droptail, limit: 100 packets, mark_above: 5 packets}}
+flows:
+  - {name: bulk, kind: tcp}
+duration: 1 s
+capture: headers
+"""
+    run = tcplab.run(scenario, set={"network.hosts": {"ecn": setting}}, out=tmp_path / "result")
+    flow = summarise(run.path / "run-1" / "left-path.pcapng").flow(1)
+    assert options(flow).split()[-1] == named
+    assert flow.ecn_negotiated
+    receiver = flow.halves[1].tcp
+    assert receiver is not None
+    assert (receiver.ece == 0) == (setting == "accecn")
