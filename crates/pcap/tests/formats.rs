@@ -271,10 +271,21 @@ fn ipv6(extensions: &[(u8, &[u8])], len: u16) -> Vec<u8> {
 #[test]
 fn every_link_type_leads_to_the_ip_header() {
     let packet = ipv4(100);
-    let links: [(LinkType, &[u8]); 12] = [
+    let links: [(LinkType, &[u8]); 16] = [
         (LinkType::ETHERNET, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0]),
         (LinkType::ETHERNET, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x81, 0, 0, 5, 8, 0]),
         (LinkType::ETHERNET, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0xa8, 0, 5, 0x81, 0, 0, 6, 8, 0]),
+        // PPPoE and PPP, and two labels of MPLS.
+        (
+            LinkType::ETHERNET,
+            &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x64, 0x11, 0, 0, 5, 0, 130, 0, 0x21],
+        ),
+        (LinkType::ETHERNET, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x47, 0, 1, 0, 9, 0, 2, 1, 9]),
+        (LinkType::LINUX_SLL, &[0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0x47, 0, 2, 1, 9]),
+        (
+            LinkType::LINUX_SLL2,
+            &[0x88, 0x47, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 9],
+        ),
         (LinkType::LINUX_SLL, &[0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0]),
         (LinkType::LINUX_SLL, &[0, 0, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0x81, 0, 0, 7, 8, 0]),
         (LinkType::LINUX_SLL2, &[8, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0]),
@@ -293,6 +304,11 @@ fn every_link_type_leads_to_the_ip_header() {
     assert_eq!(parse(LinkType(147), &packet, 128), Err(Unparsed::LinkType));
     let arp = [&[0; 12][..], &[8, 6, 0, 0]].concat();
     assert_eq!(parse(LinkType::ETHERNET, &arp, 60), Err(Unparsed::NotIp));
+    let control = [&[0; 12][..], &[0x88, 0x64, 0x11, 0, 0, 5, 0, 130, 0xc0, 0x21, 1, 1]].concat();
+    assert_eq!(parse(LinkType::ETHERNET, &control, 60), Err(Unparsed::NotIp));
+    let endless = [&[0; 12][..], &[0x88, 0x47], &[0; 60]].concat();
+    assert_eq!(parse(LinkType::ETHERNET, &endless, 74), Err(Unparsed::Malformed));
+    assert_eq!(parse(LinkType::ETHERNET, &endless[..20], 74), Err(Unparsed::HeaderCut));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Link layers: Ethernet with VLAN tags, Linux cooked captures, loopback, raw IP.
+//! Link layers: Ethernet with VLAN tags, MPLS and PPPoE; Linux cooked captures, loopback, raw IP.
 
 use super::conversation::Conversations;
 use super::tree::{Mac, Place, Tree};
@@ -67,7 +67,7 @@ fn tagged(
     wire_len: usize,
 ) {
     for _ in 0..MAX_TAGS {
-        if !matches!(number, 0x8100 | 0x88a8 | 0x9100) {
+        if !matches!(number, 0x8100 | 0x88a8 | 0x9100 | 0x9200) {
             return network(tree, seen, bytes, at, number, wire_len);
         }
         if bytes.len() < at + 4 {
@@ -168,6 +168,8 @@ fn network(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], at: usize, n
         0x0800 => ipv4::header(tree, seen, bytes, at, wire_len, 0),
         0x86dd => ipv6::header(tree, seen, bytes, at, wire_len, 0),
         0x0806 => arp::packet(tree, bytes, at),
+        0x8847 | 0x8848 => mpls(tree, seen, bytes, at, wire_len),
+        0x8864 => pppoe(tree, seen, bytes, at, wire_len),
         _ => {
             let left = wire_len.saturating_sub(at);
             tree.field("Data", at, left, || format!("{left} bytes: {}", hex(rest(bytes, at))));
@@ -177,6 +179,49 @@ fn network(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], at: usize, n
                 format_args!("EtherType 0x{number:04x}, {left} bytes"),
             );
         }
+    }
+}
+
+/// A stack of labels (RFC 3032); nothing but its version tells IP from what else they may precede.
+fn mpls(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], mut at: usize, wire_len: usize) {
+    for _ in 0..MAX_TAGS {
+        if bytes.len() < at + 4 {
+            return tree.cut("MPLS", at, bytes.len());
+        }
+        let label = u32_at(bytes, at);
+        let bottom = label & 0x100 != 0;
+        tree.field("MPLS", at, 4, || format!("label {}", label >> 12));
+        tree.down();
+        tree.field("Label", at, 3, || label >> 12);
+        tree.field("Traffic class", at + 2, 1, || label >> 9 & 7);
+        tree.field("Bottom of stack", at + 2, 1, || yes(bottom));
+        tree.field("Time to live", at + 3, 1, || label & 0xff);
+        tree.up();
+        at += 4;
+        if bottom {
+            return raw(tree, seen, bytes, at, wire_len);
+        }
+    }
+    tree.say("MPLS", format_args!("more than {MAX_TAGS} labels"));
+}
+
+/// A PPPoE session (RFC 2516), and the PPP header in it.
+fn pppoe(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], at: usize, wire_len: usize) {
+    if bytes.len() < at + 8 {
+        return tree.cut("PPPoE", at, bytes.len());
+    }
+    let (session, protocol) = (u16_at(bytes, at + 2), u16_at(bytes, at + 6));
+    tree.field("PPPoE", at, 6, || format!("session {session}"));
+    tree.down();
+    tree.field("Code", at + 1, 1, || u8_at(bytes, at + 1));
+    tree.field("Session", at + 2, 2, || session);
+    tree.field("Length", at + 4, 2, || u16_at(bytes, at + 4));
+    tree.up();
+    tree.field("PPP protocol", at + 6, 2, || format!("0x{protocol:04x}"));
+    match protocol {
+        0x0021 => network(tree, seen, bytes, at + 8, 0x0800, wire_len),
+        0x0057 => network(tree, seen, bytes, at + 8, 0x86dd, wire_len),
+        _ => tree.say("PPP", format_args!("protocol 0x{protocol:04x}, {} bytes", wire_len - at - 8)),
     }
 }
 

@@ -9,6 +9,7 @@ pub(super) fn ether_type(number: u16) -> &'static str {
         0x8100 => "802.1Q VLAN",
         0x88a8 => "802.1ad service VLAN",
         0x9100 => "VLAN (0x9100)",
+        0x9200 => "VLAN (0x9200)",
         0x86dd => "IPv6",
         0x8847 | 0x8848 => "MPLS",
         0x8863 => "PPPoE discovery",

@@ -179,6 +179,21 @@ fn vlan_tags_are_peeled_one_by_one() {
 }
 
 #[test]
+fn labels_and_pppoe_lead_to_the_ip_header() {
+    let plain = segment(1, 1, 0x10, 0);
+    let within = |header: &[u8]| fields(&[&plain[..12], header, &plain[14..]].concat());
+    let labels = within(&[0x88, 0x47, 0, 1, 0x04, 9, 0, 2, 0x11, 8]);
+    assert_eq!(named(&labels, "MPLS"), (14, 4, "label 16"));
+    assert_eq!(named(&labels, "Traffic class"), (16, 1, "2"));
+    assert_eq!(named(&labels, "TCP").0, 42);
+    let session = within(&[0x88, 0x64, 0x11, 0, 0, 5, 0, 42, 0, 0x21]);
+    assert_eq!(named(&session, "PPPoE"), (14, 6, "session 5"));
+    assert_eq!(named(&session, "TCP").0, 42);
+    let control = [&plain[..12], &[0x88, 0x64, 0x11, 0, 0, 5, 0, 4, 0xc0, 0x21, 1, 1]].concat();
+    assert_eq!(info(&control), "protocol 0xc021, 2 bytes");
+}
+
+#[test]
 fn cooked_loopback_and_raw_captures_are_read() {
     let ip = segment(1, 1, 0x10, 0)[14..].to_vec();
     let mut cooked = vec![0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0];

@@ -1,7 +1,8 @@
 //! From a packet's bytes to the header fields that the analysis of a flow needs.
 //!
-//! [`parse`] goes through the link header, VLAN tags, IPv4 or IPv6 with its extension headers, and TCP or UDP
-//! with its options, and copies what it finds into one [`Segment`]. It allocates nothing and trusts no length.
+//! [`parse`] goes through the link header, VLAN tags, MPLS labels and PPPoE. IPv4 or IPv6 with its extension headers
+//! follows, then TCP or UDP with its options. All fields are copied into one [`Segment`]. It allocates nothing and
+//! trusts no length.
 
 mod four_tuple;
 mod ip;
