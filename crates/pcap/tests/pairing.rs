@@ -84,6 +84,22 @@ fn the_ends_are_distinguished_whichever_comes_first() {
 }
 
 #[test]
+fn a_capture_that_begins_with_the_other_side_has_the_same_directions() {
+    let [first, second] = both_ends();
+    let begins = (200..).find(|&place: &usize| !first[place].client).expect("an acknowledgment");
+    for ends in [[&first[begins..], &second[..]], [&second[..], &first[begins..]]] {
+        let pairing = paired(&ends, Clocks::Different);
+        let flow = &pairing.flows[0];
+        let data = usize::from(flow.endpoints[0].port != 40_000);
+        let [sent, acks] = [&flow.halves[data], &flow.halves[1 - data]];
+        assert!(sent.sent > 150 && sent.lost > 0 && sent.lost_acks == 0, "{sent:?}");
+        assert!(acks.sent > 150 && acks.lost == 0 && acks.lost_acks > 0, "{acks:?}");
+        assert!(sent.delay.min() > Some(0) && acks.delay.min() > Some(0), "{sent:?} {acks:?}");
+        assert_eq!((sent.unsent, acks.unsent), (0, 0));
+    }
+}
+
+#[test]
 fn one_clock_is_left_as_it_is() {
     let [first, _] = both_ends();
     let later = |sends: &[Send<'static>]| -> Vec<Send<'static>> {

@@ -1,6 +1,6 @@
 //! Which packet of one capture is which of the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tcplab_tables::Dictionary;
@@ -89,13 +89,16 @@ pub(super) struct Matched {
 }
 
 impl Matched {
-    pub fn of(first: &Capture, second: &Capture) -> Matched {
+    /// Matches two captures. Directions of the second become those of the first: one that begins within a connection
+    /// may take the other side for its opener.
+    pub fn of(first: &Capture, second: &mut Capture) -> Matched {
         let mut waiting: HashMap<u64, std::collections::VecDeque<u32>> = HashMap::new();
         for (index, observed) in (0..).zip(&first.observed) {
             waiting.entry(observed.fingerprint).or_default().push_back(index);
         }
         let mut partners = [vec![None; first.observed.len()], vec![None; second.observed.len()]];
         let mut flows = HashMap::new();
+        let mut turned = HashSet::new();
         let mut medians: HashMap<u64, [Vec<i64>; 2]> = HashMap::new();
         for (index, observed) in (0..).zip(&second.observed) {
             let Some(partner) = waiting.get_mut(&observed.fingerprint).and_then(|queue| queue.pop_front())
@@ -106,9 +109,18 @@ impl Matched {
             partners[1][index as usize] = Some(partner);
             let sent = &first.observed[partner as usize];
             flows.entry(sent.flow).or_insert(observed.flow);
+            if sent.direction != observed.direction {
+                turned.insert(observed.flow);
+            }
             let differences = &mut medians.entry(sent.flow).or_default()[sent.direction.index()];
             differences.push(observed.time.saturating_sub(sent.time));
         }
+        for observed in &mut second.observed {
+            if turned.contains(&observed.flow) {
+                observed.direction = observed.direction.reverse();
+            }
+        }
+        let second = &*second;
         let sent_at_first =
             medians.into_iter().map(|(flow, differences)| (flow, nearer(differences))).collect();
         let parts = Parts::of([first, second], &partners, &flows, &sent_at_first);
@@ -157,6 +169,8 @@ impl Matched {
         let begin = first.first.max(clock.by_first(second.first));
         let end = first.last.min(clock.by_first(second.last));
         let comparable = begin..=end.saturating_sub(longest);
+        // Arrivals sooner than that after the beginning may have left before it.
+        let left_within = begin.saturating_add(longest)..=end;
         let number_at_first: HashMap<u64, u64> = self.flows.iter().map(|(&a, &b)| (b, a)).collect();
         for (which, capture) in [first, second].into_iter().enumerate() {
             let other = if which == 0 { second } else { first };
@@ -178,7 +192,7 @@ impl Matched {
                 let time = if which == 0 { observed.time } else { clock.by_first(observed.time) };
                 if !is_sender {
                     let known = partner.is_some() || self.parts.came(which, index);
-                    half.unsent += u64::from(!known && comparable.contains(&time));
+                    half.unsent += u64::from(!known && left_within.contains(&time));
                     continue;
                 }
                 let whole = Piece { range: [observed.seq, observed.end()], partner: *partner };

@@ -104,8 +104,8 @@ pub struct PairedHalf {
 /// Matches two captures. Which end each was taken at is found out.
 pub fn pair(first: &mut Reader, second: &mut Reader, clocks: Clocks) -> Pairing {
     let first = matching::observe(first);
-    let second = matching::observe(second);
-    let matched = matching::Matched::of(&first, &second);
+    let mut second = matching::observe(second);
+    let matched = matching::Matched::of(&first, &mut second);
     let clock = match clocks {
         Clocks::Same => Clock::default(),
         Clocks::Different => clock::estimate(&matched.differences(&first, &second), None),
