@@ -11,6 +11,7 @@ from tcplab.quantities import (
     percent_scale,
     rate_scale,
     rate_text,
+    seconds,
     time_scale,
     time_text,
 )
@@ -62,6 +63,7 @@ def test_single_values_are_as_people_say_them() -> None:
         "1 Gbit/s",
     ]
     assert [time_text(time) for time in (0, 1e9, 1e6, -5e3, 1)] == ["0 s", "1 s", "1 ms", "-5 µs", "1 ns"]
+    assert [seconds(time) for time in (0.0, 2e-6, -0.02, -200.0)] == ["0 s", "2 µs", "-20 ms", "-3 min 20 s"]
     assert [bytes_text(size) for size in (999, 1000, 200e3, 1e6, 1e9)] == [
         "999 B",
         "1 kB",

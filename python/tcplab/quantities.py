@@ -148,6 +148,8 @@ def count(number: int) -> str:
 
 def seconds(value: float) -> str:
     """A time in seconds: `0.21 s`, `12 ms`, `3 min 20 s`."""
+    if value < 0:
+        return f"-{seconds(-value)}"
     if value >= 120:
         minutes, rest = divmod(round(value), 60)
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
