@@ -333,6 +333,25 @@ fn the_opener_is_who_sent_the_syn_though_the_syn_ack_is_seen_first() {
 }
 
 #[test]
+fn syns_that_cross_are_answered_and_not_retransmitted() {
+    let sends = [
+        client(0, SYN, 0, 0, 0),
+        server(1, SYN, 0, 0, 0),
+        client(1, SYN | ACK, 0, 1, 0),
+        server(10, SYN | ACK, 0, 1, 0),
+        data(11, 0),
+        ack(21, 1),
+    ];
+    let tcp = flow(&sends).tcp.expect("TCP");
+    for half in &tcp.halves {
+        assert_eq!((half.retransmissions.total(), half.timeouts, half.duplicates), (0, 0, 0));
+    }
+    assert_eq!((tcp.handshake_rtt, tcp.halves[0].acked_bytes), (None, Some(1000)));
+    let again = [&sends[..4], &[server(1010, SYN | ACK, 0, 1, 0)]].concat();
+    assert_eq!(flow(&again).tcp.expect("TCP").halves[1].retransmissions.timeout, 1);
+}
+
+#[test]
 fn ecn_is_counted_by_direction() {
     let mut sends = vec![client(0, SYN | ECE | CWR, 0, 0, 0), server(10, SYN | ACK | ECE, 0, 1, 0)];
     sends.push(Send { ecn: 2, ..data(20, 0) });

@@ -255,6 +255,11 @@ impl Connection {
             *new_bytes = payload;
             return kind;
         }
+        // RFC 9293 section 3.5: of two SYNs that cross, each is answered with the own one again, now with an ACK.
+        if segment.has(flag::SYN | flag::ACK) && !half.has_acknowledged {
+            self.handshake.ambiguous = true;
+            return Kind::Control;
+        }
         let distance = self.distance(direction);
         let half = &mut self.halves[direction.index()];
         half.before_top(segment, time, [start, end], peer_last_seen, &distance, new_bytes)
