@@ -226,6 +226,18 @@ class Samples:
             return EMPTY
         return _series(rows.filter(pl.col("srtt").is_not_null()).sort("time"), "srtt")
 
+    def rtt_between(self, flow: str, start: float, end: float) -> Series:
+        """The round-trip times of a part of the flow.
+
+        A socket's sample tells of the time before it. A probe or request has the time at which it was sent:
+        the first of a flow is sent as the flow starts.
+        """
+        series = self.rtt(flow)
+        if not kind_of(self.plan_flow(flow)).round_trips:
+            return series.between(start, end)
+        keep = (series.time >= start) & (series.time <= end)
+        return Series(series.time[keep], series.value[keep])
+
     def mean_rtt(self, flow: str) -> Series:
         """As `rtt`, the mean over streams sampled at the same time."""
         pooled = self.rtt(flow)
@@ -272,9 +284,9 @@ class Samples:
         return None if value is None else float(value)  # type: ignore[arg-type]
 
     def ping_losses(self, flow: str, start: float, end: float) -> float:
-        """Share of the probes sent in (start, end] that were lost; NaN without probes."""
+        """Share of the probes sent in [start, end] that were lost; NaN without probes."""
         rows = self._table("pings").filter(
-            (pl.col("flow") == flow) & (pl.col("time") > start) & (pl.col("time") <= end)
+            (pl.col("flow") == flow) & (pl.col("time") >= start) & (pl.col("time") <= end)
         )
         return float(rows["lost"].cast(pl.Float64()).mean()) if len(rows) else float("nan")  # type: ignore[arg-type]
 

@@ -187,7 +187,7 @@ def _flow_summary(
     control = planned.get("cc") if planned else None
     cc = first["cc"][0] if len(first) else control["name"] if control else None
     goodputs = [one.goodput(name).between(window.start, window.end) for one, window in active]
-    rtts = [one.rtt(name).between(window.start, window.end) for one, window in active]
+    rtts = [one.rtt_between(name, window.start, window.end) for one, window in active]
     delays = [
         one.queueing_delay(hop).between(window.start, window.end) if hop else EMPTY for one, window in active
     ]

@@ -61,7 +61,7 @@ def _rtt_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
                 continue
             key = _control(s.samples, flow) if many else s.label(flow)
             styles.setdefault(key, style(len(styles)) if many else s.styles[flow])
-            values = s.samples.rtt(flow).between(window.start, window.end).value
+            values = s.samples.rtt_between(flow, window.start, window.end).value
             pooled.setdefault(key, []).append(values)
     return [line for key, values in pooled.items() for line in _line(key, values, styles[key])]
 
