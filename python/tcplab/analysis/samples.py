@@ -352,7 +352,10 @@ class Samples:
         return float(np.nanmax(within)) - (float(np.nanmax(before)) if len(before) else 0.0)
 
     def utilization(self, hop: Hop, start: float, end: float) -> Series:
-        """Share of the link's rate used in each sample period within (start, end]."""
+        """What the link carried in each sample period of (start, end], over the mean that its rate allowed.
+
+        So the mean is all that it carried over all that its rate allowed, also where the rate changes.
+        """
         carried = self.carried(hop)
         keep = (carried.time >= start) & (carried.time <= end)
         time, count = carried.time[keep], carried.value[keep]
@@ -360,15 +363,14 @@ class Samples:
             return EMPTY
         direction = settings(self.plan, hop)
         if trace := direction.get("trace"):
-            # Of what the trace delivered meanwhile; in single sample periods that is often nothing.
-            rate = np.asarray(trace_frame_bits(trace, time[0], time[-1]) * 1e9 / (time[-1] - time[0]))
-        elif (found := rate_at(direction, time[:-1])) is not None:
-            rate = found
+            allowed = trace_frame_bits(trace, time[0], time[-1])
+        elif (rate := rate_at(direction, time[:-1])) is not None:
+            allowed = float((rate * np.diff(time)).sum()) / 1e9
         else:
             return EMPTY
-        if not np.all(rate > 0):
+        if not allowed > 0:
             return EMPTY
-        return Series(time[1:], np.diff(count) * 8e9 / (np.diff(time) * rate))
+        return Series(time[1:], np.diff(count) * 8 / (allowed / (len(time) - 1)))
 
     def bottleneck(self, flow: str) -> Hop | None:
         """The slowest hop of the flow's path; of several alike, that with the longest mean queue."""

@@ -122,6 +122,16 @@ def test_without_times_of_packets_the_queue_waits_as_long_as_it_drains(tmp_path:
     assert one.queueing_delay(LINK).value.tolist() == [0, 10 * MS]
 
 
+def test_utilization_is_what_the_link_carried_over_what_its_rate_allowed(tmp_path: Path) -> None:
+    slowing = plan({"one": "reno"}, shared=True, seconds=10)
+    slowing["links"][0]["forward"].update(rate=100_000_000, changes=[{"at": 3 * SECOND, "rate": 10_000_000}])
+    # Half of 100 Mbit/s for two seconds, then all of 10 Mbit/s.
+    carried = [0, 6_250_000, 12_500_000, 13_750_000, 15_000_000]
+    one = samples(tmp_path, slowing, queues=waiting("bytes_out", carried))
+    used = one.utilization(LINK, SECOND, 5 * SECOND).value
+    assert used.mean() == pytest.approx((50 + 50 + 10 + 10) / (100 + 100 + 10 + 10))
+
+
 def test_of_hops_alike_the_one_with_the_longer_queue_limits_and_the_empty_do_not(tmp_path: Path) -> None:
     made = plan({"one": "reno"}, seconds=2)
     first = made["links"][0]
