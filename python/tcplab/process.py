@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
+import sys
 
 # Each thread of OpenBLAS spins for 0.05 s before it sleeps, and no matrix here is worth one.
 _SETTING = "OPENBLAS_NUM_THREADS"
@@ -20,6 +22,22 @@ def settle() -> None:
     gc.set_threshold(100_000)
     # and once more at the exit.
     atexit.register(gc.freeze)
+
+
+def open_streams() -> None:
+    """Let every standard stream be there, and standard output take any text."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            # It was closed (`>&-`). A file opened later would get its number, and what is printed.
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+    # A locale without ± or µ gets a question mark, not an error.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")
 
 
 def given_environment() -> dict[str, str]:

@@ -492,3 +492,32 @@ def test_new_writes_a_scenario_that_the_checks_accept_with_its_schema(here: Path
     assert (again.returncode, (here / "mine.yaml").read_text()) == (2, text)
     assert "mine.yaml: already exists" in again.stderr
     assert tcplab("new", "../mine").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code", "said"),
+    [
+        ("check -", "<&-", 2, "<stdin>:1:1: the file is empty"),
+        ("check short.yaml", ">&-", 0, ""),
+        ("check nothing.yaml", "2>&-", 2, ""),
+    ],
+)
+def test_a_standard_stream_may_be_closed(
+    arguments: str, closed: str, code: int, said: str, here: Path, environment: dict[str, str]
+) -> None:
+    line = f"exec {sys.executable} -m tcplab {arguments} {closed}"
+    ended = subprocess.run(
+        ["bash", "-c", line], cwd=here, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == code
+    assert ended.stderr.startswith(said)
+    assert "internal error" not in ended.stderr
+
+
+def test_a_locale_without_plus_minus_gets_a_question_mark(
+    tcplab: Command, process: Command, here: Path
+) -> None:
+    tcplab("run", "short.yaml", "--output", "result", "--no-report", "--quiet")
+    shown = process("show", "result", PYTHONIOENCODING="ascii")
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"\d \? \d", shown.stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-from tcplab.process import settle
+from tcplab.process import open_streams, settle
 
 
 def main() -> None:
@@ -13,6 +13,7 @@ def main() -> None:
     # A shell's background job starts with SIGINT ignored; whoever sends it means it all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     settle()
+    open_streams()
     try:
         # Typer takes 65 ms to import, in which Ctrl-C must not print a traceback either.
         if sys.argv[1:] == ["--version"]:
