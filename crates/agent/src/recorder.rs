@@ -36,7 +36,7 @@ impl WriteError {
     pub fn hint(&self) -> &'static str {
         match &self.source {
             ArrowError::IoError(_, error) if error.kind() == io::ErrorKind::StorageFull => {
-                "free space on this disk, or write elsewhere with --out"
+                "free space on this disk, or write elsewhere with --output"
             }
             _ => "give a run directory that exists and can be written",
         }

@@ -37,6 +37,7 @@ def run_remedies(
     from tcplab.cli.study import answer, check_size
     from tcplab.cli.study_progress import Lines
     from tcplab.cli.writing import naming
+    from tcplab.results.writer import TAKEN
     from tcplab.scenario import expand
     from tcplab.shipped import located
     from tcplab.study import execute
@@ -57,8 +58,8 @@ def run_remedies(
     except RemedyError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
     store = Store(runner.place(str(study["study"]), output, several=False))
-    if store.taken:
-        raise CommandError(f"{store.path} already contains a study", Code.INPUT)
+    if store.occupied:
+        raise CommandError(f"{store.path}: {TAKEN}", Code.INPUT)
     with naming(store.path):
         store.path.mkdir(parents=True, exist_ok=True)
         # JSON is YAML.

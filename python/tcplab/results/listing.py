@@ -11,9 +11,7 @@ from pathlib import Path
 from tcplab.results.errors import ResultsError
 from tcplab.results.manifest import read_manifest
 from tcplab.results.run import find_run_dirs
-
-STUDY_INDEX = "study.json"
-"""Its presence makes a directory a study's."""
+from tcplab.results.writer import STUDY_INDEX
 
 
 @dataclass(frozen=True)

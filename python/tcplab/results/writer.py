@@ -26,6 +26,11 @@ REPORT_FILE = "report.html"
 _OWN_PLACE = ("overload", "qdiscs", "offloads", "engine_version")
 
 
+STUDY_INDEX = "study.json"
+"""Its presence makes a directory a study's."""
+TAKEN = "already holds results; give another directory with --output, or remove it"
+
+
 def create_result_dir(path: Path, scenario_text: str) -> Path:
     """Make a result directory holding the scenario as given.
 
@@ -33,13 +38,18 @@ def create_result_dir(path: Path, scenario_text: str) -> Path:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        taken = any(path.glob("run-*")) or (path / FILE).exists()
+        taken = holds_runs(path) or (path / STUDY_INDEX).exists()
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
     if taken:
-        raise ResultsError(path, "already holds results; give another directory with --out, or remove it")
+        raise ResultsError(path, TAKEN)
     write_text(path / SCENARIO_FILE, scenario_text)
     return path
+
+
+def holds_runs(path: Path) -> bool:
+    """Whether a directory is a result or a run already."""
+    return any(path.glob("run-*")) or (path / FILE).exists()
 
 
 def run_dir_of(result_dir: Path, repetition: int) -> Path:

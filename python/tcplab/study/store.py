@@ -16,14 +16,13 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole
 from tcplab.results.manifest import FILE as MANIFEST_FILE
 from tcplab.results.manifest import read_manifest
-from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE, run_dir_of
+from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE, STUDY_INDEX, TAKEN, holds_runs, run_dir_of
 from tcplab.study import seal
 from tcplab.study.grid import Cell
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS, Row
 
 STUDY_FILE = "study.yaml"
-INDEX_FILE = "study.json"
 RESULTS_FILE = "results.parquet"
 CELLS = "cells"
 METRICS_FILE = "metrics.json"
@@ -63,10 +62,19 @@ class Store:
     @property
     def taken(self) -> bool:
         """Whether a study is here already."""
-        return (self.path / INDEX_FILE).exists()
+        return (self.path / STUDY_INDEX).exists()
+
+    @property
+    def occupied(self) -> bool:
+        """Whether a study or other results are here already."""
+        return self.taken or holds_runs(self.path)
 
     def create(self, study: Study) -> None:
-        """Write what was asked; raises ResultsError when that cannot be."""
+        """Write what was asked; raises ResultsError when that cannot be, or other results are here."""
+        if holds_runs(self.path):
+            raise ResultsError(self.path, TAKEN)
+        if self.taken and (name := self.index().get("study")) != study.name:
+            raise ResultsError(self.path, f"holds the study {name}, not {study.name}")
         try:
             (self.path / CELLS).mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -89,11 +97,11 @@ class Store:
                 for cell in cells
             ],
         }
-        write_text(self.path / INDEX_FILE, json.dumps(index, indent=1) + "\n")
+        write_text(self.path / STUDY_INDEX, json.dumps(index, indent=1) + "\n")
 
     def index(self) -> dict[str, Any]:
         """Read the index that `write_index` wrote; raises ResultsError."""
-        path = self.path / INDEX_FILE
+        path = self.path / STUDY_INDEX
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except OSError as problem:

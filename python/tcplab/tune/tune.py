@@ -17,6 +17,7 @@ from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
+from tcplab.results.writer import TAKEN
 from tcplab.runner import stopping_on_signals
 from tcplab.scenario import expand, load
 from tcplab.study.execute import Job, Tasks, Watcher, axes_of, collect, estimate, make_runs
@@ -107,8 +108,8 @@ class Tuning:
         self.level = level
         self.knobs = tuple(read(over, plan))
         self.store = Store(path)
-        if self.store.taken:
-            raise ResultsError(path, "already contains a study; give another directory with --output")
+        if self.store.occupied:
+            raise ResultsError(path, TAKEN)
         path.mkdir(parents=True, exist_ok=True)
         source = path / "tune.yaml"
         write_text(source, _study_text(scenario, str(plan["name"]), self.knobs))

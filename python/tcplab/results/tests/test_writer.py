@@ -117,6 +117,12 @@ def test_a_directory_with_results_is_not_overwritten(tmp_path: Path) -> None:
         create_result_dir(tmp_path, "tcplab: 1\n")
 
 
+def test_a_run_is_not_hidden_in_a_studys_directory(tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text("{}")
+    with pytest.raises(ResultsError, match="already holds results"):
+        create_result_dir(tmp_path, "tcplab: 1\n")
+
+
 def test_repetitions_share_a_digest_and_other_plans_do_not(tmp_path: Path) -> None:
     first = RunWriter(tmp_path / "a", PLAN).manifest
     second = RunWriter(tmp_path / "b", PLAN | {"seed": 8}).manifest

@@ -135,6 +135,24 @@ def test_what_is_set_by_hand_outdoes_a_quick_run_and_that_the_axes(tmp_path: Pat
     assert plan(quick=True, sets=("duration=2 s",))["duration"] == 2 * 10**9
 
 
+@pytest.mark.parametrize(
+    ("there", "text", "message"),
+    [
+        ("run-1/manifest.json", "{}", "already holds results"),
+        ("study.json", '{"study": "other", "source": "", "asked": {}, "cells": []}', "holds the study other"),
+    ],
+)
+def test_a_study_leaves_other_results_as_they_are(
+    there: str, text: str, message: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "out" / there
+    place.parent.mkdir(parents=True)
+    place.write_text(text)
+    with pytest.raises(ResultsError, match=message):
+        Store(tmp_path / "out").create(load(written(tmp_path)))
+    assert [*(tmp_path / "out").rglob("*.*")] == [place]
+
+
 def test_resuming_makes_only_what_is_missing(whole: Path, tmp_path: Path) -> None:
     study = load(written(tmp_path))
     done, missing = work(study, Store(whole)).done, work(study, Store(whole)).missing
