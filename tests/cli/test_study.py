@@ -159,6 +159,20 @@ def test_tune_announces_what_it_will_do_and_leaves_nothing(here: Path, tcplab: A
     assert not (here / "runs").exists()
 
 
+def test_tune_says_what_it_cannot_search(here: Path, tcplab: Any) -> None:
+    unmeasured = tcplab(
+        "tune", "short.yaml", "--over", "cc=cubic|reno", "--goal", "minimize loss_rate", "-o", "one"
+    )
+    assert unmeasured.returncode == 2
+    assert "--goal minimize loss_rate: no flow of short.yaml has this metric" in unmeasured.stderr
+    assert "constraints" not in unmeasured.stdout + unmeasured.stderr
+    taken = tcplab("tune", "short.yaml", "--over", "cc=cubic", "--output", "one")
+    assert (taken.returncode, "already holds results" in taken.stderr) == (2, True)
+    nothing = tcplab("tune", "short.yaml", "--over", " ", "--output", "two")
+    assert (nothing.returncode, "a parameter is missing" in nothing.stderr) == (2, True)
+    assert not (here / "two").exists()
+
+
 def test_tune_takes_the_level_of_its_intervals(here: Path, tcplab: Any) -> None:
     asked = ("tune", "short.yaml", "--over", "window=64 KiB|1 MiB", "--json")
     printed = json.loads(tcplab(*asked, "--level", "99 %").stdout)
@@ -167,4 +181,4 @@ def test_tune_takes_the_level_of_its_intervals(here: Path, tcplab: Any) -> None:
     cells = {path.name for path in (here / printed["path"] / "cells").iterdir()}
     assert sorted(name.rpartition("-")[0] for name in cells) == ["1-MiB", "64-KiB"]
     wrong = tcplab(*asked, "--level", "99")
-    assert (wrong.returncode, "a level must be between 0 and 100 %" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "between 0 and 100 %; write 99 %" in wrong.stderr) == (2, True)

@@ -73,7 +73,8 @@ def level_of(text: str | None) -> float:
     except ValueError:
         raise CommandError(f"--level {text}: not a level such as 95 %", Code.INPUT) from None
     if not 0 < level < 1:
-        raise CommandError(f"--level {text}: a level must be between 0 and 100 %", Code.INPUT)
+        meant = f"; write {share} %" if 1 < level < 100 else ""
+        raise CommandError(f"--level {text}: a level must be between 0 and 100 %{meant}", Code.INPUT)
     return level
 
 

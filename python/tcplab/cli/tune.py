@@ -74,6 +74,7 @@ def tune(
     from tcplab import runner
     from tcplab.cli.output import quiet
     from tcplab.cli.study_progress import Lines
+    from tcplab.tune.race import UNMEASURED
 
     if confirm is not None:
         from tcplab.cli.options import engine_called
@@ -98,7 +99,10 @@ def tune(
     if tuned.interrupted:
         raise CommandError(f"interrupted; the results so far are in {tuned.path}", Code.INTERRUPTED)
     if tuned.best is None and not any(len(one.measured.goal) for one in tuned.placed):
-        raise CommandError(f"every run failed; the first: {tuned.placed[0].why}", Code.FAILED)
+        why = tuned.placed[0].why
+        if why == UNMEASURED:
+            raise CommandError(f"--goal {goal}: no flow of {scenario} has this metric", Code.INPUT)
+        raise CommandError(f"every run failed; the first: {why}", Code.FAILED)
     if tuned.best is None:
         raise CommandError("no candidate meets the constraints", Code.NO)
 
@@ -106,13 +110,17 @@ def tune(
 def _tuning(
     scenario: Path, over: list[str], goal: Goal, place: Path, settings: list[str] | None, level: float
 ) -> Tuning:
+    from tcplab.cli.writing import naming
     from tcplab.shipped import located
     from tcplab.tune.knobs import KnobError
     from tcplab.tune.tune import Tuning
 
     knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
+    if not knobs:
+        raise CommandError("--over: a parameter is missing, such as cc or window='64 KiB|1 MiB'", Code.INPUT)
     try:
-        return Tuning(located(scenario), knobs, goal, place, sets=settings or (), level=level)
+        with naming(place):
+            return Tuning(located(scenario), knobs, goal, place, sets=settings or (), level=level)
     except KnobError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
 

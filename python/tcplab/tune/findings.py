@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval, welch
+from tcplab.quantities import plural
 from tcplab.study.expect import Expression, Figure, Operation
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale
@@ -31,8 +32,10 @@ def justification(tuned: Tuned) -> list[str]:
     """Why the best is the best, and how sure that is."""
     best = tuned.best
     if best is None:
-        return [f"None of {len(tuned.placed)} candidates meets the constraints."]
-    of = f"{len(tuned.placed)} candidates"
+        if not any(len(one.measured.goal) for one in tuned.placed):
+            return [f"No run has a value of the goal, {tuned.goal.text}."]
+        return [f"None of {plural(len(tuned.placed), 'candidate')} meets the constraints."]
+    of = plural(len(tuned.placed), "candidate")
     if tuned.sampled:
         of = f"{tuned.space} candidates, of which {tuned.sampled} were sampled and {len(tuned.placed)} raced"
     said = [f"Best of {of}: {_named(tuned, best)}, {goal_text(tuned.goal, best, tuned.level)}."]

@@ -90,5 +90,5 @@ def read(over: Sequence[str], plan: Plan) -> list[Knob]:
     names = [knob.name for knob in knobs]
     for name in names:
         if names.count(name) > 1:
-            raise KnobError(f"the knob `{name}` is named twice")
+            raise KnobError(f"the parameter `{name}` is named twice")
     return knobs

@@ -22,6 +22,8 @@ Cost = Callable[[Label], tuple[Any, ...]]
 """The cost of a candidate; of two that are equally good the one with the lower cost is preferred."""
 
 ROUNDS = (2, 4, 8)
+UNMEASURED = "nothing was measured"
+"""Why a candidate leaves whose runs have no value of the goal."""
 # Candidates within this share of the best mean are equally good when half of many are dropped.
 _EQUAL = 0.01
 
@@ -95,7 +97,7 @@ def _leaving(
     for label in left:
         one = known[label]
         if not len(one.goal) or one.feasible is False:
-            gone[label] = one.reason or "nothing was measured"
+            gone[label] = one.reason or UNMEASURED
     able = [label for label in left if label not in gone]
     if not able:
         return gone

@@ -138,7 +138,7 @@ def test_a_path_with_values_is_a_knob() -> None:
         (["windw"], "did you mean `window`?"),
         (["network.path.queue"], "a path with values"),
         (["cc=cubic|"], "a value is missing"),
-        (["cc", "cc=reno"], "named twice"),
+        (["cc", "cc=reno"], "parameter `cc` is named twice"),
     ],
 )
 def test_an_unknown_parameter_is_reported(over: list[str], message: str) -> None:
