@@ -13,6 +13,9 @@ from tcplab.results.manifest import read_manifest
 from tcplab.results.run import find_run_dirs
 from tcplab.results.writer import STUDY_INDEX
 
+# What a study writes at its end.
+_STUDY_RESULTS = "results.parquet"
+
 
 @dataclass(frozen=True)
 class Listed:
@@ -65,7 +68,9 @@ def _study(path: Path) -> Listed:
         name = str(json.loads((path / STUDY_INDEX).read_bytes())["study"])
     except (OSError, ValueError, LookupError, TypeError):
         return replace(listed, kind="study", status="damaged")
-    return replace(listed, kind="study", name=name)
+    # Runs of a study that is under way, or was killed, may all be done: others are missing.
+    whole = (path / _STUDY_RESULTS).exists() or listed.status == "failed"
+    return replace(listed, kind="study", name=name, status=listed.status if whole else "interrupted")
 
 
 def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
@@ -78,7 +83,7 @@ def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
         path=path,
         kind="run",
         name=next((manifest.scenario for manifest in manifests if manifest.scenario), path.name),
-        engine=", ".join(dict.fromkeys(manifest.engine for manifest in manifests)),
+        engine=", ".join(dict.fromkeys(manifest.engine for manifest in manifests if manifest.engine)),
         repetitions=len(manifests),
         status=next((status for status in ("failed", "interrupted", "done") if status in states), "empty"),
         started=min((manifest.started for manifest in manifests), default=""),

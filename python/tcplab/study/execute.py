@@ -117,12 +117,12 @@ def execute(
     `jobs` is how many simulations run at a time (all cores when None); `executor` makes the simulations
     elsewhere. Runs on real systems go one at a time on this machine, as they would disturb each other,
     unless `exclusive_jobs` says otherwise. On Ctrl-C the data set of what is done is written and the outcome
-    is interrupted. Raises ResultsError when results cannot be written.
+    is interrupted. Raises ResultsError when results cannot be written, or another process runs the study.
     """
     began = time.monotonic()
     stop = threading.Event()
     cells = study.cells
-    with stopping_on_signals(stop):
+    with store.alone(), stopping_on_signals(stop):
         made = make_runs(
             study, store, work(study, store).missing, watcher, jobs, executor, stop, exclusive_jobs
         )

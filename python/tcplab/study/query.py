@@ -10,7 +10,7 @@ import polars as pl
 
 from tcplab.results.errors import ResultsError
 from tcplab.results.schema import TABLES
-from tcplab.study.store import CELLS, RESULTS_FILE, Store
+from tcplab.study.store import CELLS, RESULTS_FILE, UNFINISHED, Store
 
 if TYPE_CHECKING:
     import duckdb
@@ -31,7 +31,7 @@ def query(store: Store, sql: str) -> pl.DataFrame:
     import duckdb
 
     if not (store.path / RESULTS_FILE).is_file():
-        raise ResultsError(store.path, "is not the directory of a study's results (results.parquet)")
+        raise ResultsError(store.path, UNFINISHED if store.taken else "not the directory of a study")
     connection = duckdb.connect(":memory:", config=_CONFINED)
     try:
         statements = connection.extract_statements(sql)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from tcplab.study.metrics import METRICS, Row
 
 STUDY_FILE = "study.yaml"
 RESULTS_FILE = "results.parquet"
+UNFINISHED = "the study has not ended: --resume goes on with it"
 CELLS = "cells"
 METRICS_FILE = "metrics.json"
 
@@ -81,6 +84,26 @@ class Store:
             raise ResultsError.from_os(self.path, problem) from problem
         write_text(self.path / STUDY_FILE, study.text)
         self.write_index(study, study.cells)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from running the study meanwhile; raises ResultsError where one does."""
+        try:
+            directory = os.open(self.path, os.O_RDONLY)
+        except OSError as problem:
+            raise ResultsError.from_os(self.path, problem) from problem
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(directory)
+            raise ResultsError(self.path, "another process is running this study") from None
+        except OSError:
+            # A file system without locks.
+            pass
+        try:
+            yield
+        finally:
+            os.close(directory)
 
     def write_index(self, study: Study, cells: tuple[Cell, ...]) -> None:
         """Write the cells, and what is the same for all."""
@@ -194,6 +217,8 @@ class Store:
         path = self.path / RESULTS_FILE
         try:
             return pl.read_parquet(path)
+        except FileNotFoundError:
+            raise ResultsError(self.path, UNFINISHED) from None
         except OSError as problem:
             raise ResultsError.from_os(path, problem) from problem
         except pl.exceptions.PolarsError as problem:

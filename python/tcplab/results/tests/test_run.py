@@ -87,6 +87,21 @@ def test_listing_finds_results_at_any_depth(tmp_path: Path) -> None:
     assert found[tmp_path / "c"].status == "done"
 
 
+def test_a_study_that_has_not_ended_is_interrupted_though_its_runs_are_done(tmp_path: Path) -> None:
+    write_result(tmp_path / "cells" / "one", plan({"one": "reno"}, seconds=2))
+    (tmp_path / "study.json").write_text('{"study": "small"}')
+    assert [(one.name, one.status) for one in list_results(tmp_path)] == [("small", "interrupted")]
+    (tmp_path / "results.parquet").write_bytes(b"")
+    assert [(one.name, one.status) for one in list_results(tmp_path)] == [("small", "done")]
+
+
+def test_a_run_without_a_manifest_has_no_engine(tmp_path: Path) -> None:
+    write_result(tmp_path, plan({"one": "reno"}, seconds=2), repetitions=2)
+    (tmp_path / "run-2" / "manifest.json").unlink()
+    (listed,) = list_results(tmp_path)
+    assert listed.engine == load(tmp_path).manifests[1].engine
+
+
 def test_importing_results_and_report_loads_nothing_heavy() -> None:
     code = (
         "import sys, tcplab.results, tcplab.present;"

@@ -153,6 +153,21 @@ def test_a_study_leaves_other_results_as_they_are(
     assert [*(tmp_path / "out").rglob("*.*")] == [place]
 
 
+def test_a_study_is_run_by_one_process_at_a_time(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path / "out")
+    study, store = load(written(tmp_path)), Store(tmp_path / "out")
+    with store.alone(), pytest.raises(ResultsError, match="another process is running this study"):
+        execute(study, Store(tmp_path / "out"), watcher=Quiet())
+    assert execute(study, store, watcher=Quiet()).status == "done"
+
+
+def test_a_study_that_has_not_ended_has_no_data_set_yet(tmp_path: Path) -> None:
+    store = Store(tmp_path / "out")
+    store.create(load(written(tmp_path)))
+    with pytest.raises(ResultsError, match="has not ended: --resume goes on"):
+        store.results()
+
+
 def test_resuming_makes_only_what_is_missing(whole: Path, tmp_path: Path) -> None:
     study = load(written(tmp_path))
     done, missing = work(study, Store(whole)).done, work(study, Store(whole)).missing
