@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -136,6 +137,20 @@ def test_a_file_that_is_not_a_control_is_a_mistake_of_the_scenario(scenario: Pat
     for verb in (tcplab.check, tcplab.run):
         with pytest.raises(tcplab.ScenarioErrors, match="it has no CONGESTION_CONTROL"):
             verb(scenario, set={"flows.bulk.cc": "./mine.c"})
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("repeat", 0), ("jobs", 0), ("attempts", 0), ("seed", -1), ("seed", 2**64)]
+)
+def test_a_number_that_cannot_be_is_named(name: str, number: int, scenario: Path) -> None:
+    given: dict[str, Any] = {name: number}
+    with pytest.raises(ValueError, match=f"^{name}={number}: "):
+        tcplab.run(scenario, **given)
+
+
+def test_a_study_names_a_number_that_cannot_be(scenario: Path) -> None:
+    with pytest.raises(ValueError, match=r"^repeat=0: "):
+        tcplab.study.run("tuning", repeat=0)
 
 
 def test_results_are_not_overwritten(scenario: Path) -> None:

@@ -122,6 +122,7 @@ def run(
     from tcplab import runner
     from tcplab.progress import watcher
 
+    runner.require(repeat=repeat, seed=seed, jobs=jobs, attempts=attempts)
     loaded, source, text = _loaded(scenario, set)
     chosen = engines.load(engine, at)
     prepared = runner.prepare(loaded, source=source, text=text, engine=chosen, repeat=repeat, seed=seed)

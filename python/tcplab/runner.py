@@ -153,6 +153,17 @@ def prepare(
     return Prepared(source, text if text is not None else "", plan, engine, plan["repeat"], (*said, *mild))
 
 
+def require(**numbers: int | None) -> None:
+    """Raise ValueError for a count that is not at least 1, or a `seed` beyond 64 bits."""
+    for name, number in numbers.items():
+        if number is None:
+            continue
+        if name == "seed" and not 0 <= number < 2**64:
+            raise ValueError(f"seed={number}: a seed is from 0 to 2^64 - 1")
+        if name != "seed" and number < 1:
+            raise ValueError(f"{name}={number}: it is at least 1")
+
+
 def problems_of(scenario: Scenario, engine: Engine, plan: Plan) -> list[Problem]:
     """Problems of the engine with the scenario's plan, each with its place in the text."""
     return [replace(one, at=scenario.located(one.where, one.message)) for one in engine.check(plan)]

@@ -123,6 +123,7 @@ def run(
     """
     from tcplab import runner
 
+    runner.require(repeat=repeat, seed=seed, jobs=jobs)
     sets = tuple(f"{path}={as_yaml(value)}" for path, value in (set or {}).items())
     study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
     path = runner.place(study.name, Path(out) if out is not None else None, several=False)
