@@ -162,7 +162,7 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
         outages=tuple(outages(run)),
         legs=tuple(leg_summaries(run, level)),
         fetches=tuple(fetches(run, level)),
-        notes=tuple(_notes(run, asked, level, flows, windows)),
+        notes=tuple(_notes(run, asked, level, flows, links, windows)),
     )
 
 
@@ -323,6 +323,7 @@ def _notes(
     omit: int | str,
     level: float,
     flows: tuple[FlowSummary, ...],
+    links: tuple[LinkSummary, ...],
     windows: dict[str, list[Window | None]],
 ) -> list[str]:
     if not flows:
@@ -347,6 +348,11 @@ def _notes(
             f"One repetition: ± is the {percent} interval of the mean within this run, by batch means"
             f"{_batches(flows)}; it says nothing about how another run would differ."
         )
+    for row in links:
+        if 0 < (converged := row.figures["convergence"].n) < n:
+            notes.append(
+                f"{row.label}: flows converged in {converged} of {n} repetitions; the time is of these."
+            )
     if _changes(run.plan):
         notes.append("Links change during the run: the figures are averages over different conditions.")
     notes.extend(dict.fromkeys(w.note for ws in windows.values() for w in ws if w and w.note))

@@ -160,6 +160,26 @@ def test_a_warm_up_as_long_as_the_flow_is_not_left_out(tmp_path: Path, omit: int
     assert (window.end, bool(window.note)) == (8 * SECOND, omit == 6 * SECOND)
 
 
+def test_a_summary_says_in_how_many_repetitions_flows_converged(tmp_path: Path) -> None:
+    made = plan({"one": "reno", "two": "reno"}, shared=True, seconds=10)
+    for repetition, share in ((1, 8.0), (2, 24.0), (3, 24.0)):
+        tables = {
+            "flows": [span("one", 0, 10 * SECOND), span("two", 0, 10 * SECOND)],
+            "intervals": [
+                *seconds("one", dict.fromkeys(range(1, 11), 8.0)),
+                *seconds("two", dict.fromkeys(range(1, 11), share)),
+            ],
+            "queues": waiting("packets", [0] * 10, bytes_out=0),
+        }
+        writer = RunWriter(tmp_path / f"run-{repetition}", made, repetition=repetition)
+        for name, rows in tables.items():
+            writer.write_table(name, pl.DataFrame(rows, infer_schema_length=None))
+    found = summary(load(tmp_path))
+    (link,) = found.links
+    assert link.figures["convergence"].n == 1
+    assert "path forward: flows converged in 1 of 3 repetitions; the time is of these." in found.notes
+
+
 def test_an_automatic_warm_up_is_counted_from_the_flows_own_start(tmp_path: Path) -> None:
     slow = {end: 1.0 if end < 110 else 9.0 + end % 2 for end in range(101, 200)}
     one = samples(
