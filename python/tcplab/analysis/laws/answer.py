@@ -74,20 +74,25 @@ def answer(path: Path, *, window: float | None = None, streams: int = 1) -> list
         for key, label, value, formula, source in found:
             laws.append((key, streams * value))
             lines.append(Line(key, label, streams * value, "bit/s", f"{formula} · streams", source))
+    # The window of each stream when it is stopped: by its limit, or where all together fill the path.
+    each = min(path.pipe / streams, math.inf if window is None else window / path.payload)
     lines += [
+        Line("flight", "W: window of each stream", each, "segments", _flight(window, streams), "ratio"),
         Line(
             "slow_start",
-            "time to fill the path",
-            slow_start_time(path),
+            "time to reach W",
+            slow_start_time(path, each),
             "s",
-            f"log2(pipe / {INITIAL_WINDOW}) · RTT",
+            f"log2(W / {INITIAL_WINDOW}) · RTT",
             "RFC 5681, section 3.1; RFC 6928",
         ),
-        Line("reno_recovery", "Reno, after one loss", reno_recovery(path), "s", "W/2 · RTT", "RFC 5681"),
+        Line(
+            "reno_recovery", "Reno, after one loss", reno_recovery(path, each), "s", "W/2 · RTT", "RFC 5681"
+        ),
         Line(
             "cubic_recovery",
             "CUBIC, after one loss",
-            cubic_recovery(path),
+            cubic_recovery(path, each),
             "s",
             "cbrt(0.3·W / 0.4), at most W·1.7/3 · RTT",
             "RFC 9438, sections 4.2 and 4.3",
@@ -102,3 +107,8 @@ def answer(path: Path, *, window: float | None = None, streams: int = 1) -> list
             count = float(math.ceil(link / single))
             lines.append(Line(key, label, count, "streams", "goodput of the link / that of one", "ratio"))
     return lines
+
+
+def _flight(window: float | None, streams: int) -> str:
+    shared = "segments that fill the path" + (" / streams" if streams > 1 else "")
+    return shared if window is None else f"min({shared}, window / MSS)"

@@ -10,12 +10,16 @@ from tcplab.analysis.laws.throughput import CUBIC_BETA, CUBIC_C
 INITIAL_WINDOW = 10
 
 
-def slow_start_time(path: Path, *, initial_window: int = INITIAL_WINDOW) -> float:
+def slow_start_time(
+    path: Path, window: float | None = None, *, initial_window: int = INITIAL_WINDOW
+) -> float:
     """Until the window fills the pipe, doubling each round trip (RFC 5681, section 3.1; RFC 6928).
 
-    The window after n round trips is IW · 2^n, so log2(pipe / IW) of them; none where IW fills it.
+    The window after n round trips is IW · 2^n, so log2(W / IW) of them; none where IW is as large.
+    `window` (W) is in segments; that which fills the pipe when None.
     """
-    return max(0.0, math.log2(max(path.pipe, 1.0) / initial_window)) * path.rtt
+    segments = path.pipe if window is None else window
+    return max(0.0, math.log2(max(segments, 1.0) / initial_window)) * path.rtt
 
 
 def reno_recovery(path: Path, window: float | None = None) -> float:

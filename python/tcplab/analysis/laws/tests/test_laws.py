@@ -85,6 +85,21 @@ def test_on_short_paths_cubic_recovers_as_reno_does() -> None:
     assert cubic_recovery(path) < 2 * reno_recovery(path)
 
 
+@pytest.mark.parametrize(
+    ("window", "streams", "segments"),
+    [(None, 1, 4541), (None, 4, 4541 / 4), (65536.0, 1, 65536 / 1448), (65536.0, 1000, 4541 / 1000)],
+)
+def test_a_stream_fills_and_recovers_the_window_that_it_may_have(
+    window: float | None, streams: int, segments: float
+) -> None:
+    path = Path(100e6, 0.55)
+    found = {line.key: line.value for line in answer(path, window=window, streams=streams)}
+    assert found["flight"] == pytest.approx(segments, rel=1e-3)
+    assert found["reno_recovery"] == pytest.approx(segments / 2 * 0.55, rel=1e-3)
+    assert found["cubic_recovery"] <= (0.75 * segments) ** (1 / 3) * 1.001
+    assert found["slow_start"] == pytest.approx(max(0, math.log2(segments / 10)) * 0.55, rel=1e-3)
+
+
 def test_slow_start_doubles_each_round_trip() -> None:
     path = Path(10 * 2**5 * 1514 * 8 / 0.1, 0.1)
     assert slow_start_time(path) == pytest.approx(0.5)
