@@ -151,6 +151,12 @@ def test_a_study_is_one_line_of_the_list_and_report_writes_its_report(
     assert "90 %" in (here / "out/report.html").read_text()
 
 
+def test_a_query_prints_its_rows_and_nothing_else(study: Any, process: Any, tcplab: Any) -> None:
+    assert tcplab("study", study(), "--output", "out", "--no-report").returncode == 0
+    asked = process("study", "query", "out", "SELECT count(*) AS runs FROM results WHERE flow IS NULL")
+    assert (asked.returncode, asked.stdout.split(), asked.stderr) == (0, ["runs", "4"], "")
+
+
 def test_tune_announces_what_it_will_do_and_leaves_nothing(here: Path, tcplab: Any) -> None:
     ended = tcplab("tune", "one-cubic", "--over", "cc=cubic|reno,window", "--dry-run", "--json")
     printed = json.loads(ended.stdout)
