@@ -183,7 +183,7 @@ def query(
 ) -> None:
     """Query a study's results with SQL."""
     from tcplab.cli.output import say, say_json, say_plain_json, table
-    from tcplab.study.query import QueryError
+    from tcplab.study.query import QueryError, csv_text
     from tcplab.study.query import query as ask
     from tcplab.study.store import Store
 
@@ -198,7 +198,7 @@ def query(
     elif form == "json":
         say_plain_json(answer.to_dicts())
     elif form == "csv":
-        say(answer.write_csv().rstrip("\n"))
+        say(csv_text(answer).rstrip("\n"))
     else:
         numbers = [name for name, kind in answer.schema.items() if kind.is_numeric()]
         rows = [[f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in answer.rows()]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -47,6 +48,24 @@ def query(store: Store, sql: str) -> pl.DataFrame:
         raise QueryError(str(problem).strip()) from None
     finally:
         connection.close()
+
+
+_OF_CSV = (pl.Boolean, pl.String, pl.Date, pl.Datetime, pl.Time)
+
+
+def csv_text(answer: pl.DataFrame) -> str:
+    """An answer as CSV; values that CSV has no form for, such as lists, as JSON."""
+
+    def plain(value: Any) -> Any:
+        return value if value is None or isinstance(value, str) else json.dumps(value, default=str)
+
+    columns = [
+        column
+        if column.dtype.is_numeric() or isinstance(column.dtype, _OF_CSV)
+        else pl.Series(column.name, map(plain, column.to_list()), dtype=pl.String)
+        for column in answer.get_columns()
+    ]
+    return pl.DataFrame(columns).write_csv()
 
 
 # DuckDB reads and writes any file, loads extensions from the network and takes Python's variables for tables

@@ -1,12 +1,13 @@
 """A study's results, asked in SQL."""
 
+import csv
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from tcplab.study.grid import AxisValues, Value, cells
-from tcplab.study.query import QueryError, query
+from tcplab.study.query import QueryError, csv_text, query
 from tcplab.study.store import CELLS, RESULTS_FILE, Done, Store, dataset
 
 
@@ -27,6 +28,23 @@ def store(tmp_path: Path) -> Store:
 def test_the_results_are_a_table(store: Store) -> None:
     answer = query(store, "SELECT cc, avg(goodput) AS mean FROM results GROUP BY cc ORDER BY mean")
     assert answer.rows() == [("reno", 1.5e6), ("cubic", 2.5e6)]
+
+
+def test_csv_has_a_form_for_every_type(store: Store) -> None:
+    values = {
+        "list(goodput)": "[1000000.0, 2000000.0]",
+        "{'a': NULL}": '{"a": null}',
+        "UUID '00000000-0000-0000-0000-000000000000'": '"00000000-0000-0000-0000-000000000000"',
+        "DATE '2026-01-02'": "2026-01-02",
+        "INTERVAL 1 DAY": '"1 day, 0:00:00"',
+        "'a'::BLOB": "\"b'a'\"",
+        "true": "true",
+        "NULL": "",
+    }
+    named = ", ".join(f"{value} AS c{number}" for number, value in enumerate(values))
+    written = csv_text(query(store, f"SELECT {named} FROM results WHERE cc = 'reno'"))
+    (row,) = csv.DictReader(written.splitlines())
+    assert [*row.values()] == [*values.values()]
 
 
 @pytest.mark.parametrize(
