@@ -1,8 +1,8 @@
 """flent's data format (version 3), so that flent can plot a run beside its own.
 
-The run appears as flent's test `tcp_nup`: a series `TCP upload::N` per bulk flow with their sum and average,
-Mbit/s. `Ping (ms) ICMP` holds the pings of the run, or the smoothed RTT of the first TCP flow where nothing
-pinged. Each flow is also there under its own name.
+The run appears as flent's test `tcp_nup`: a series `TCP upload::N` per bulk TCP flow with their sum and
+average, Mbit/s. `Ping (ms) ICMP` holds the pings of the run, or the smoothed RTT of the first TCP flow where
+nothing pinged. Each bulk flow, of UDP too, is also there under its own name.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ def document(run: Run, repetition: int) -> dict[str, Any]:
     results: dict[str, list[float | None]] = {}
     raw: dict[str, list[dict[str, float]]] = {}
     on_grid = {name: _sampled(x, *series) for name, series in goodput.items()}
-    for index, (name, series) in enumerate(goodput.items(), start=1):
-        for label in (f"TCP upload::{index}", name):
-            results[label] = _numbers(on_grid[name])
-            raw[label] = _raw(series, started)
-    if on_grid:
-        known = np.stack(list(on_grid.values()))
+    uploads = [flow["name"] for flow in flows if kind_of(flow).bulk_tcp]
+    labels = {f"TCP upload::{number}": name for number, name in enumerate(uploads, start=1)}
+    for label, name in (labels | {name: name for name in goodput}).items():
+        results[label] = _numbers(on_grid[name])
+        raw[label] = _raw(goodput[name], started)
+    if uploads:
+        known = np.stack([on_grid[name] for name in uploads])
         active = np.isfinite(known).any(axis=0)
         total = np.where(active, np.nansum(known, axis=0), np.nan)
         results["TCP upload sum"] = _numbers(total)
@@ -83,7 +84,7 @@ def _metadata(
         "LENGTH": length,
         "TOTAL_LENGTH": length,
         "STEP_SIZE": step,
-        "TEST_PARAMETERS": {"upload_streams": str(len(flows))},
+        "TEST_PARAMETERS": {"upload_streams": str(sum(kind_of(flow).bulk_tcp for flow in flows))},
         "IP_VERSION": flows[0].get("ip", 4) if flows else 4,
         "FLENT_VERSION": "",
         "DATA_FILENAME": f"{run.name}-{repetition}.flent.gz",

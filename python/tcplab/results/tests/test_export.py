@@ -106,6 +106,17 @@ def test_flent_series_are_as_long_as_its_x_values(repeated: Run, tmp_path: Path)
     assert lengths == {len(document["x_values"])} == {50}
 
 
+def test_flent_has_datagrams_under_their_own_name_and_not_as_an_upload_of_tcp(tmp_path: Path) -> None:
+    made = plan({"one": "reno", "two": "reno"}, shared=True, seconds=5)
+    made["flows"][1].update(kind="udp", rate=1_000_000, payload=1472)
+    document = read(export(load(write_result(tmp_path / "run", made)), "flent", tmp_path / "out.flent")[0])
+    results = document["results"]
+    assert results["TCP upload sum"] == results["TCP upload::1"] == results["one"]
+    assert "TCP upload::2" not in results
+    assert "two" in results
+    assert document["metadata"]["TEST_PARAMETERS"] == {"upload_streams": "1"}
+
+
 def test_flent_s_sum_is_the_sum_of_its_flows_in_mbit_s(repeated: Run, tmp_path: Path) -> None:
     document = read(export(repeated, "flent", tmp_path / "out.flent")[0])
     results = document["results"]
