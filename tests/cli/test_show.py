@@ -71,6 +71,42 @@ def test_what_is_not_there_is_bad_input(
     assert said in ended.stderr
 
 
+def test_a_column_that_is_named_twice_is_shown_once(run: Path, tcplab: Command) -> None:
+    ended = tcplab("show", "r", "--table", "sockets", "--columns", "time,cwnd,time", "--format", "json")
+    assert [*rows(ended)[0]] == ["time", "cwnd"]
+
+
+def test_a_limit_is_of_a_tables_rows(run: Path, tcplab: Command) -> None:
+    ended = tcplab("show", "r", "--limit", "3")
+    assert (ended.returncode, "add --table NAME" in ended.stderr) == (2, True)
+
+
+def test_a_result_that_is_the_working_directory_has_its_name(
+    run: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(run.parent / "other", plan({"one": "reno", "two": "cubic"}, seconds=5))
+    monkeypatch.chdir(run)
+    assert tcplab("compare", ".", "../other").stdout.startswith("other against r\n")
+    tcplab("report", ".")
+    assert "tcplab export r --format csv" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def test_figures_of_results_with_one_name_have_folders_of_their_own(run: Path, tcplab: Command) -> None:
+    write_result(run.parent / "more" / "r", plan({"one": "reno"}, seconds=5))
+    ended = tcplab("report", "r", "more/r", "--figures", "figures", "--format", "svg")
+    assert ended.returncode == 0, ended.stderr
+    written = ended.stdout.split()
+    assert len({*written}) == len(written)
+    assert {Path(name).parts[:2] for name in written} == {("figures", "r-1"), ("figures", "r-2")}
+
+
+@pytest.mark.parametrize("more", [("--format", ","), ("--output", "page.html")])
+def test_figures_need_a_format_and_leave_no_report(more: tuple[str, str], run: Path, tcplab: Command) -> None:
+    ended = tcplab("report", "r", "--figures", "figures", *more)
+    assert (ended.returncode, ended.stderr.startswith("tcplab: error: --f")) == (2, True)
+    assert not (run.parent / "figures").exists()
+
+
 def test_a_name_that_is_not_a_result_says_what_it_is(here: Path, tcplab: Command) -> None:
     for name, hint in (
         ("starvation", "starvation is a study: tcplab study run starvation"),

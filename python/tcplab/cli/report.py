@@ -42,9 +42,11 @@ def report(
     kinds, confidence = image_formats(formats), level_of(level)
     if output is not None and len(run) > 1:
         raise CommandError("--output names one file, but several results are given", Code.INPUT)
+    if output is not None and figures is not None:
+        raise CommandError("--figures writes images instead of the report that --output names", Code.INPUT)
     written: list[Path] = []
-    for path in run:
-        folder = figures if figures is None or len(run) == 1 else figures / path.name
+    for path, name in zip(run, _folders(run), strict=True):
+        folder = figures if figures is None or len(run) == 1 else figures / name
         if (path / "study.json").is_file():
             written += write_study(path, folder, kinds, confidence, output)
         else:
@@ -56,12 +58,25 @@ def report(
             typer.launch(str(page))
 
 
+def _folders(paths: list[Path]) -> list[str]:
+    """A folder for the figures of each directory: its name, with a number where others have it too."""
+    from tcplab.results.run import directory_name
+
+    names = [directory_name(path) for path in paths]
+    return [
+        name if names.count(name) == 1 else f"{name}-{names[: place + 1].count(name)}"
+        for place, name in enumerate(names)
+    ]
+
+
 def image_formats(text: str) -> list[str]:
     """The formats that `--format` names."""
     kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
     for kind in kinds:
         if kind not in _FORMATS:
             raise CommandError(f"--format {kind}: figures are written as {', '.join(_FORMATS)}", Code.INPUT)
+    if not kinds:
+        raise CommandError(f"--format: a format is missing: {', '.join(_FORMATS)}", Code.INPUT)
     return kinds
 
 

@@ -62,9 +62,11 @@ def show(
     """Print the summary of a result, or rows of a table."""
     _refuse_study(run)
     confidence = level_of(level)
-    if table is None and (columns or flow or where or form):
+    if table is None and (columns or flow or where or form or limit is not None):
         raise CommandError(
-            "--columns, --flow, --where and --format choose rows of a table", Code.INPUT, "add --table NAME"
+            "--limit, --columns, --flow, --where and --format choose rows of a table",
+            Code.INPUT,
+            "add --table NAME",
         )
     with results([run]) as (loaded,):
         if table is not None:
@@ -159,7 +161,7 @@ def _chosen(run: Run, name: str, columns: str | None, flow: str | None, where: s
         except pl.exceptions.PolarsError as problem:
             reason = str(problem).partition("\n")[0]
             raise CommandError(f"--where {where}: {reason}", Code.INPUT) from None
-    wanted = [column.strip() for column in (columns or "").split(",") if column.strip()]
+    wanted = [*dict.fromkeys(column.strip() for column in (columns or "").split(",") if column.strip())]
     for column in wanted:
         if column not in frame.columns:
             known = f"columns of {name}: {', '.join(frame.columns)}"

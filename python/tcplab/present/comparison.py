@@ -153,7 +153,7 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
         [run.name for run in runs],
         [run.engine for run in runs],
         [f"{run.name} ({run.engine})" for run in runs],
-        [run.path.name for run in runs],
+        [run.directory for run in runs],
         [str(run.path) for run in runs],
     ):
         if len(set(candidates)) == len(runs):

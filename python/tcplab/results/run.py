@@ -46,6 +46,11 @@ class Tables(Mapping[str, pl.DataFrame]):
         return len(TABLES)
 
 
+def directory_name(path: Path) -> str:
+    """The name of a directory, also where it is given as `.` or `..`."""
+    return path.name if path.name not in ("", "..") else path.resolve().name
+
+
 class Run:
     """One scenario's results: one or more repetitions of one plan.
 
@@ -62,6 +67,11 @@ class Run:
         """Run directory by repetition."""
         self.tables = Tables(self.run_dirs)
         """Table name to frame, read when first asked for."""
+
+    @property
+    def directory(self) -> str:
+        """The name of that directory."""
+        return directory_name(self.path)
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         if name in TABLES:
