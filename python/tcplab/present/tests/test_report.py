@@ -43,6 +43,13 @@ def test_headings_of_the_summary_link_to_their_definitions(tmp_path: Path) -> No
     }
 
 
+def test_a_narrow_window_scrolls_tables_and_not_the_page(tmp_path: Path) -> None:
+    page = visible(report_html(load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))))
+    tables = re.findall(r'(<div class="(?:scroll|wide)">)?<table', page)
+    assert len(tables) >= 5
+    assert all(tables)
+
+
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     page = visible(report_html(load(write_result(tmp_path, plan({evil: "reno"}, seconds=3)))))
