@@ -481,6 +481,20 @@ def test_check_refuses_a_parameter_the_control_does_not_take(
     assert not (here / "runs").exists()
 
 
+@pytest.mark.parametrize("name", ["a", "A_b-9", "a" * 48, "1a", "a.b", "a" * 49, "", "ü", "_a"])
+def test_new_takes_the_names_that_a_scenario_may_have(name: str, here: Path, tcplab: Command) -> None:
+    ended = tcplab("new", name)
+    if ended.returncode == 0:
+        assert tcplab("check", f"{name}.yaml").returncode == 0
+    else:
+        (here / "named.yaml").write_text(
+            (here / "short.yaml").read_text().replace("name: short", f"name: '{name}'")
+        )
+        refused = tcplab("check", "named.yaml")
+        assert (ended.returncode, refused.returncode) == (2, 2)
+        assert "is not a name: letters, digits, `-` and `_`, a letter first, at most 48" in refused.stderr
+
+
 def test_new_writes_a_scenario_that_the_checks_accept_with_its_schema(here: Path, tcplab: Command) -> None:
     ended = tcplab("new", "mine")
     assert ended.returncode == 0, ended.stderr

@@ -48,9 +48,11 @@ def new(
     from tcplab.cli.writing import write
     from tcplab.scenario import json_schema
 
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,47}", name):
         raise CommandError(
-            f"{name}: not a scenario's name", Code.INPUT, "use letters, digits, hyphen, dot and underscore"
+            f"`{name}` is not a name: letters, digits, `-` and `_`, a letter first, at most 48",
+            Code.INPUT,
+            "--output names the file" if name else "",
         )
     file = output or Path(f"{name}.yaml")
     if file.exists():
