@@ -352,7 +352,7 @@ class Samples:
         return float(np.nanmax(within)) - (float(np.nanmax(before)) if len(before) else 0.0)
 
     def utilization(self, hop: Hop, start: float, end: float) -> Series:
-        """What the link carried in each sample period of (start, end], over the mean that its rate allowed.
+        """Bits carried in each sample period of (start, end], over the mean that the link's rate allowed.
 
         So the mean is all that it carried over all that its rate allowed, also where the rate changes.
         """

@@ -13,7 +13,7 @@ from tcplab.results.manifest import read_manifest
 from tcplab.results.run import find_run_dirs
 from tcplab.results.writer import STUDY_INDEX
 
-# What a study writes at its end.
+# The data set, which a study writes at its end.
 _STUDY_RESULTS = "results.parquet"
 
 
