@@ -508,6 +508,13 @@ def test_new_writes_a_scenario_that_the_checks_accept_with_its_schema(here: Path
     assert tcplab("new", "../mine").returncode == 2
 
 
+def test_a_name_that_is_not_text_is_wrong_input_before_anything_runs(here: Path, process: Command) -> None:
+    ended = process("run", "short.yaml", "--output", os.fsdecode(b"out\xff"))
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("tcplab: error: out\\udcff is not UTF-8\nhint: tcplab run --help")
+    assert not [path for path in here.iterdir() if path.name.startswith("out")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "closed", "code", "said"),
     [

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from tcplab.cli.failure import Code
 from tcplab.cli.old_spellings import respelled
 from tcplab.cli.output import configure, warn
+from tcplab.safe_text import visible
 
 # typer keeps a copy of click to itself; this is the class of click that typer's own errors are of.
 _UsageError: Any = typer.BadParameter.__base__
@@ -66,6 +67,9 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words behind the command's name."""
         name = ctx.command_path.partition(" ")[2]
+        if not name.startswith("topo "):
+            # Programs in a node get any words; ours are names of files, which tables and JSON hold as text.
+            _refuse_undecoded(args, ctx)
         current, warnings = respelled(name, args)
         current = _with_defaults(
             current, {name: word for param in self.params for name, word in _words(param)}
@@ -78,6 +82,12 @@ class Command(TyperCommand):
             # Some do not know which command they are of.
             problem.ctx = problem.ctx or ctx
             raise
+
+
+def _refuse_undecoded(args: list[str], ctx: Any) -> None:
+    for word in args:
+        if any("\udc80" <= character <= "\udcff" for character in word):
+            raise _UsageError(f"{visible(word)} is not {sys.getfilesystemencoding().upper()}", ctx)
 
 
 class DefaultGroup(TyperGroup):
