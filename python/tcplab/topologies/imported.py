@@ -21,6 +21,10 @@ def unreadable(kind: str, problem: Exception) -> UnreadableError:
             reason = f"not JSON, line {line}, column {column}"
         case KeyError(args=(key,)):
             reason = f"`{key}` is missing"
+        case RecursionError():
+            reason = "nested too deep"
+        case TypeError() | AttributeError():
+            reason = "a value has not the type that such a file has there"
         case _:
             reason = f"{problem}"
     return UnreadableError(f"not a {kind}: {reason}")

@@ -39,7 +39,7 @@ def read(text: str, name: str) -> Imported:
             _node(made, switch["opts"], "router" if is_router else "switch", _OF_SWITCHES)
         for link in data["links"]:
             made.links.append(_link(made, link))
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise unreadable("MiniEdit file", problem) from None
     if data.get("controllers"):
         made.left_out.append("controllers: switches learn by themselves")

@@ -194,6 +194,20 @@ def test_other_files_than_topologies_are_rejected(tmp_path: Path, name: str, tex
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[" * 20_000, "nested too deep"),
+        ("[]", "a value has not the type that such a file has there"),
+        ('{"hosts": [1]}', "a value has not the type that such a file has there"),
+    ],
+)
+def test_why_a_file_is_rejected_is_given_in_words_of_the_file(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "x.mn").write_text(text, encoding="utf-8")
+    with pytest.raises(UnreadableError, match=f"^not a MiniEdit file: {why}$"):
+        read(tmp_path / "x.mn")
+
+
 LOT: Any = {
     "tcplab": 1,
     "name": "lot",
