@@ -53,7 +53,7 @@ class Gate:
 
     def knows(self, token: str | None) -> bool:
         """Whether this is the token, in a time that does not depend on how much of it is right."""
-        return hmac.compare_digest((token or "").encode(), self.token.encode())
+        return hmac.compare_digest((token or "").encode("utf-8", "replace"), self.token.encode())
 
     def admits(self, headers: Headers) -> bool:
         """Whether a request carries the token, in the cookie or as a bearer's."""
@@ -94,7 +94,11 @@ class Guard:
         headers = Headers(scope=scope)
         if not self.gate.host_allowed(headers):
             await _refuse(
-                scope, receive, send, 403, "the Host header is not a name of this server; add it with --name"
+                scope,
+                receive,
+                send,
+                403,
+                "the Host header is not a name of this server; add it with --server-name",
             )
         elif not self.gate.origin_allowed(headers):
             await _refuse(scope, receive, send, 403, "cross-origin request refused")

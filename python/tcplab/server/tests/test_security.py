@@ -57,6 +57,12 @@ def test_the_token_is_handed_in_once_for_a_cookie_that_no_script_reads(stranger:
     assert stranger.get("/api/session").status_code == 200
 
 
+def test_a_token_of_half_a_character_is_wrong(stranger: TestClient) -> None:
+    body = b'{"token": "\\ud800"}'
+    answer = stranger.post("/api/login", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 401
+
+
 def test_a_websocket_needs_the_token(stranger: TestClient) -> None:
     with pytest.raises(WebSocketDisconnect), stranger.websocket_connect("ws://127.0.0.1:8020/api/live"):
         pass
@@ -66,7 +72,9 @@ def test_a_websocket_needs_the_token(stranger: TestClient) -> None:
 
 
 def test_a_name_that_was_rebound_to_this_machine_is_refused(client: TestClient) -> None:
-    assert client.get("/api/session", headers={"host": "evil.example:8020"}).status_code == 403
+    refused = client.get("/api/session", headers={"host": "evil.example:8020"})
+    assert refused.status_code == 403
+    assert "add it with --server-name" in refused.json()["error"]
     assert client.get("/", headers={"host": "evil.example"}).status_code == 403
     with pytest.raises(WebSocketDisconnect):
         client.websocket_connect("/api/live", headers={"host": "evil.example"}).__enter__()
