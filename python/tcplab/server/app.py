@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -327,7 +328,7 @@ class Server:
         return Response(
             data,
             media_type="application/zip",
-            headers={"content-disposition": f'attachment; filename="{path.name}.zip"'},
+            headers={"content-disposition": f"attachment; filename*=UTF-8''{quote(path.name)}.zip"},
         )
 
     # Studies.

@@ -16,6 +16,8 @@ from tcplab.server import library
 MAX_FILES = 2000
 MAX_DEPTH = 6
 LAYOUT_BYTES = 1 << 20
+# Nodes farther away are at no place that a canvas can show.
+MAX_PLACE = 1e6
 _SKIPPED = {"node_modules", "target", "__pycache__", "venv", ".venv"}
 
 
@@ -44,7 +46,12 @@ class Folder:
         """The file of this name below the root; raises FolderError for any other."""
         if not name or "\0" in name or name.startswith(("/", "~")):
             raise FolderError("the path must be relative to the served directory")
-        path = (self.root / name).resolve()
+        try:
+            path = (self.root / name).resolve()
+            # Names that no file can have, such as those that are too long.
+            path.exists()
+        except (OSError, UnicodeEncodeError) as problem:
+            raise FolderError(f"{_printable(name)}: {_why(problem)}") from None
         if not path.is_relative_to(self.root):
             raise FolderError(f"{name} is outside the served directory", 403)
         return path
@@ -99,7 +106,12 @@ class Folder:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise FolderError(f"{name} is not UTF-8 text", 415) from None
-        return {"path": name, "text": text, "version": _version(data), "layout": _layout(layout_of(path))}
+        return {
+            "path": name,
+            "text": text.replace("\r\n", "\n"),
+            "version": _version(data),
+            "layout": _layout(layout_of(path)),
+        }
 
     def write(self, name: str, text: str, version: str | None, layout: Any) -> dict[str, Any]:
         """Write a scenario unless another hand has changed it since `version` (None: it must be new).
@@ -108,23 +120,30 @@ class Folder:
         """
         self._writable()
         path = self._scenario(name)
-        data = text.encode("utf-8")
+        try:
+            return {"path": name, "version": self._written(path, name, text, version, layout)}
+        except (OSError, UnicodeEncodeError) as problem:
+            raise FolderError(f"{name} cannot be written: {_why(problem)}") from None
+
+    def _written(self, path: Path, name: str, text: str, version: str | None, layout: Any) -> str:
+        before = path.read_bytes() if path.is_file() else None
+        # A file keeps its line ends; the page has one kind.
+        ended = text.replace("\n", "\r\n") if before and b"\r\n" in before else text
+        data = ended.encode("utf-8")
         if len(data) > library.MAX_BYTES:
             raise FolderError("the text is too large for a scenario", 413)
-        there = _version(path.read_bytes()) if path.is_file() else None
+        there = _version(before) if before is not None else None
         if there != version and there != _version(data):
-            what = "is there already" if version is None else "was changed elsewhere since it was opened"
-            raise FolderError(f"{name} {what}", 409)
+            raise FolderError(f"{name} {_hand(version, there)}", 409)
+        laid = json.dumps(layout, indent=1, sort_keys=True).encode() + b"\n"
+        if len(laid) > LAYOUT_BYTES:
+            raise FolderError("the layout is too large", 413)
         path.parent.mkdir(parents=True, exist_ok=True)
         if there != _version(data):
             _write_whole(path, data)
-        if layout is not None:
-            laid = json.dumps(layout, indent=1, sort_keys=True).encode() + b"\n"
-            if len(laid) > LAYOUT_BYTES:
-                raise FolderError("the layout is too large", 413)
-            if layout or layout_of(path).exists():
-                _write_whole(layout_of(path), laid)
-        return {"path": name, "version": _version(data)}
+        if layout is not None and (layout or layout_of(path).exists()):
+            _write_whole(layout_of(path), laid)
+        return _version(data)
 
     def remove(self, name: str, version: str) -> None:
         """Remove a scenario and its layout, if it still is as it was seen."""
@@ -144,7 +163,9 @@ class Folder:
 
     def _scenario(self, name: str) -> Path:
         path = self.path(name)
-        if path.suffix not in (".yaml", ".yml") or any(part.startswith(".") for part in Path(name).parts):
+        if any(part.startswith(".") for part in Path(name).parts):
+            raise FolderError(f"{name}: no part of a scenario's name begins with a dot")
+        if path.suffix not in (".yaml", ".yml"):
             raise FolderError(f"{name}: the name of a scenario must end in .yaml")
         if path.exists() and not path.is_file():
             raise FolderError(f"{name} is not a file")
@@ -167,7 +188,17 @@ def _layout(path: Path) -> dict[str, Any]:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return read if isinstance(read, dict) else {}
+    places = read.get("places") if isinstance(read, dict) else None
+    if not isinstance(places, dict):
+        return {}
+    return {"places": {name: at for name, at in places.items() if _is_place(at)}}
+
+
+def _is_place(at: Any) -> bool:
+    """Whether a file that someone may have edited gives a position here."""
+    return isinstance(at, dict) and all(
+        type(at.get(axis)) in (int, float) and abs(at[axis]) <= MAX_PLACE for axis in ("x", "y")
+    )
 
 
 def _kind(path: Path) -> str | None:
@@ -203,6 +234,23 @@ def _studies(root: Path) -> list[Path]:
             found.append(Path(folder))
             below.clear()
     return found
+
+
+def _hand(version: str | None, there: str | None) -> str:
+    """The change of a file since its `version` by another hand."""
+    if version is None:
+        return "is there already"
+    return "was removed" if there is None else "was changed elsewhere since it was opened"
+
+
+def _why(problem: OSError | UnicodeEncodeError) -> str:
+    if isinstance(problem, UnicodeEncodeError):
+        return "half a character"
+    return (problem.strerror or str(problem)).lower()
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def _version(data: bytes) -> str:

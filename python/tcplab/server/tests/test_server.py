@@ -7,6 +7,7 @@ import shutil
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -72,6 +73,76 @@ def test_a_new_file_replaces_none_that_is_there(client: TestClient, root: Path) 
     assert client.put("/api/file", json=body).status_code == 409
     assert client.put("/api/file", json={**body, "path": "new/deep.yaml"}).status_code == 200
     assert (root / "new" / "deep.yaml").read_text() == "tcplab: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "why"),
+    [
+        ("small.yaml/below.yaml", "tcplab: 1\n", "small.yaml/below.yaml cannot be written: file exists"),
+        ("x" * 300 + ".yaml", "tcplab: 1\n", "file name too long"),
+        ("\ud800.yaml", "tcplab: 1\n", "?.yaml: half a character"),
+        ("half.yaml", "name: \ud800\n", "half.yaml cannot be written: half a character"),
+        (".hidden/a.yaml", "tcplab: 1\n", "no part of a scenario's name begins with a dot"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_reported(
+    client: TestClient, path: str, text: str, why: str
+) -> None:
+    body = json.dumps({"path": path, "text": text, "version": None, "layout": None})
+    answer = client.put("/api/file", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+    assert why in answer.json()["error"]
+
+
+def test_a_file_that_was_removed_is_reported(client: TestClient, root: Path) -> None:
+    opened = client.get("/api/file", params={"path": "small.yaml"}).json()
+    (root / "small.yaml").unlink()
+    body = {"path": "small.yaml", "text": SCENARIO + "# mine\n", "version": opened["version"], "layout": None}
+    answer = client.put("/api/file", json=body)
+    assert (answer.status_code, answer.json()["error"]) == (409, "small.yaml was removed")
+
+
+def test_a_file_keeps_its_line_ends(client: TestClient, root: Path) -> None:
+    (root / "small.yaml").write_bytes(SCENARIO.replace("\n", "\r\n").encode())
+    opened = client.get("/api/file", params={"path": "small.yaml"}).json()
+    assert opened["text"] == SCENARIO
+    body = {"path": "small.yaml", "text": SCENARIO + "# mine\n", "version": opened["version"], "layout": None}
+    version = client.put("/api/file", json=body).json()["version"]
+    written = (root / "small.yaml").read_bytes()
+    assert written == (SCENARIO + "# mine\n").replace("\n", "\r\n").encode()
+    assert client.get("/api/file", params={"path": "small.yaml"}).json()["version"] == version
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"places": {"left": 5, "right": {"x": 1, "y": 2}}},
+        {"places": {"left": {"x": "a", "y": 0}, "right": {"x": 1, "y": 2}}},
+        {
+            "places": {
+                "left": {"x": 1e300, "y": 0},
+                "right": {"x": 1, "y": 2},
+                "top": {"x": float("nan"), "y": 1},
+            }
+        },
+    ],
+)
+def test_a_place_where_no_node_can_stand_is_none(
+    client: TestClient, root: Path, layout: dict[str, Any]
+) -> None:
+    (root / "small.layout.json").write_text(json.dumps(layout))
+    opened = client.get("/api/file", params={"path": "small.yaml"}).json()
+    assert opened["layout"] == {"places": {"right": {"x": 1, "y": 2}}}
+
+
+def test_a_result_of_any_name_is_downloaded(client: TestClient, root: Path) -> None:
+    place = root / "runs" / 'Messung "2" 测试'
+    place.mkdir(parents=True)
+    (place / "manifest.json").write_text("{}")
+    answer = client.get("/api/archive", params={"path": f"runs/{place.name}"})
+    assert answer.status_code == 200
+    name = answer.headers["content-disposition"].partition("filename*=UTF-8''")[2]
+    assert unquote(name) == f"{place.name}.zip"
 
 
 def test_other_pages_are_notified_of_what_was_saved(client: TestClient) -> None:
