@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import PATIENCE, Served, visited
-from .steps import SCENARIO, chart, opened, reads, write
+from .steps import SCENARIO, chart, opened, reads, simulated, write
 
 expect.set_options(timeout=PATIENCE)
 
@@ -172,3 +172,15 @@ def reach(page: Page, name: str, key: str = "Tab", within: str = "") -> None:
             assert page.evaluate("document.activeElement.matches(':focus-visible')")
             return
     raise AssertionError(f"{key} does not reach {name}, but {passed}")
+
+
+def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    opened(page, served)
+    simulated(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    for name in ("Run", "Undo", "Panels"):
+        box = page.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None, name
+        assert box["x"] + box["width"] <= 400, name
+    page.set_viewport_size({"width": 1280, "height": 800})

@@ -131,3 +131,23 @@ def test_the_phases_of_controls_have_a_legend(page: Page, served: Served) -> Non
     expect(phases).to_contain_text("SLOW_START")
     colours = phases.locator(".swatch").evaluate_all("(all) => all.map((one) => one.style.background)")
     assert len(colours) == len(set(colours)) > 1
+
+
+def test_curves_of_many_flows_have_room_beside_their_names(page: Page, served: Served) -> None:
+    flows = "".join(f"  - {{name: flow{number}, kind: tcp, cc: reno}}\n" for number in range(120))
+    only = "  - {name: bulk, kind: tcp, cc: reno}   # the only one\n"
+    opened(page, served, SCENARIO.replace(only, flows).replace("duration: 3 s", "duration: 1 s"))
+    goodput = chart(page, "Goodput")
+    expect(goodput).to_have_attribute("data-lines", "120")
+    size, seen = page.viewport_size, goodput.bounding_box()
+    assert size is not None
+    assert seen is not None
+    assert seen["height"] >= 70
+    assert seen["y"] + seen["height"] <= size["height"]
+    # Each name is reached: they scroll.
+    page.get_by_role("button", name="flow119", exact=True).click()
+    expect(goodput).to_have_attribute("data-lines", "119")
+    page.get_by_role("button", name="Panels", exact=True).click()
+    menu = page.locator(".menu").bounding_box()
+    assert menu is not None
+    assert menu["y"] >= 0

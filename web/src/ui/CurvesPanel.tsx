@@ -102,7 +102,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
     <div className="curves">
       <Overload verdicts={verdicts} />
       <div className="legend" role="group" aria-label="Shown">
-        {names.flows.map((name, index) => names.present.has(name) && <Chip key={name} name={name} colour={index} />)}
+        <div className="flows">{names.flows.map((name, index) => names.present.has(name) && <Chip key={name} name={name} colour={index} />)}</div>
         {shown.map((overlay, index) => (
           <span className="chip run" key={overlay.path}>
             <span className={dashOf(index)} aria-hidden="true" />
