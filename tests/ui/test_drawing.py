@@ -230,3 +230,18 @@ def test_nodes_are_aligned_duplicated_and_pasted_elsewhere(page: Page, served: S
     page.keyboard.press("Control+v")
     expect(page.locator(".device")).to_have_count(6)
     expect(page.locator(".wire-label")).to_have_count(4)
+
+
+@pytest.mark.parametrize(("key", "done"), [("c", "copied"), ("x", "cut")])
+def test_what_was_put_on_the_clipboard_is_named(page: Page, served: Served, key: str, done: str) -> None:
+    opened(page, served)
+    page.locator("[data-node=left]").click()
+    page.keyboard.press(f"Control+{key}")
+    expect(page.locator(".notice")).to_contain_text(f"One node {done}")
+
+
+def test_nodes_that_are_not_in_the_text_are_not_copied(page: Page, served: Served) -> None:
+    opened(page, served, GENERATED, nodes=36)
+    page.locator("[data-node=core1]").click()
+    page.keyboard.press("Control+c")
+    expect(page.locator(".notice")).to_contain_text("cannot be copied")

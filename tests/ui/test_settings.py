@@ -120,3 +120,15 @@ def test_a_setting_is_described_to_those_who_use_no_pointer(page: Page, served: 
             .map((one) => one.closest('.setting, .group').textContent)"""
     )
     assert lacking == ["name"]
+
+
+def test_a_name_that_another_node_has_is_rejected(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("toolbar", name="Draw").get_by_role("button", name="Host").click()
+    expect(page.locator(".device")).to_have_count(3)
+    name = page.get_by_label("name", exact=True)
+    name.fill("left")
+    page.keyboard.press("Enter")
+    expect(page.locator(".inspector .bad")).to_have_text("Another node has this name")
+    expect(page.locator("input[aria-invalid=true]")).to_have_value("left")
+    expect(page.locator("[data-node=h1]")).to_have_count(1)

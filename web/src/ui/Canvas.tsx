@@ -310,9 +310,12 @@ function Inner() {
       copy();
     } else if (command && (key === "c" || key === "x") && chosen.length) {
       event.preventDefault();
-      clipboard = taken();
+      const copied = taken();
+      // The text names no node that is made from `topology`, or for each flow of a path.
+      if (!paste("", copied.names, copied.text).names.size) return store.notice("These nodes are not in the text: they cannot be copied.", true);
+      clipboard = copied;
       if (key === "x") removeSelected(store);
-      store.notice(`${chosen.length === 1 ? "One node" : `${chosen.length} nodes`} duplicated, with the links between them.`);
+      store.notice(`${chosen.length === 1 ? "One node" : `${chosen.length} nodes`} ${key === "x" ? "cut" : "copied"}, with the links and flows between them.`);
     } else if (command && key === "v" && clipboard) {
       event.preventDefault();
       put(clipboard);

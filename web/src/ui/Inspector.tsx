@@ -108,11 +108,14 @@ function General() {
 
 function Name({ kind, name, path }: { kind: string; name: string; path: Path }) {
   const store = useStore();
+  const drawing = use((state) => state.drawing);
+  const taken = (drawing[`${kind as "node"}s`] as { name: string }[]).map((one) => one.name).filter((one) => one !== name);
   return (
     <Text
       label="name"
       value={name}
-      valid={(value) => /^[A-Za-z][A-Za-z0-9_-]{0,47}$/.test(value)}
+      valid={(value) => /^[A-Za-z][A-Za-z0-9_-]{0,47}$/.test(value) && !taken.includes(value)}
+      reason={(value) => (taken.includes(value) ? `Another ${kind} has this name` : "Not a name: letters, digits, - and _")}
       onChange={(value) => {
         if (value === name) return;
         const { text, placed } = store.state;
@@ -320,10 +323,12 @@ interface TextProps {
   placeholder?: string;
   slider?: boolean;
   valid: (value: string) => boolean;
+  /** Why a value is not valid. */
+  reason?: (value: string) => string;
   onChange: (value: string, kind?: string) => void;
 }
 
-function Text({ label, value, about, placeholder, slider, valid, onChange }: TextProps) {
+function Text({ label, value, about, placeholder, slider, valid, reason, onChange }: TextProps) {
   const [given, setGiven] = useState(value);
   const [range, setRange] = useState<{ least: number; most: number }>();
   useEffect(() => setGiven(value), [value]);
@@ -370,7 +375,7 @@ function Text({ label, value, about, placeholder, slider, valid, onChange }: Tex
         )}
         {wrong && (
           <span id={`${id}-wrong`} className="bad">
-            {placeholder ? `Not a ${label}: ${placeholder}` : `Not a ${label}`}
+            {reason?.(given) ?? (placeholder ? `Not a ${label}: ${placeholder}` : `Not a ${label}`)}
           </span>
         )}
       </label>

@@ -35,7 +35,7 @@ export function Tools({ tool, chosen, add, use: choose, arrange, align, duplicat
           draggable
           onDragStart={(event) => event.dataTransfer.setData(DRAGGED, kind.name)}
           onClick={() => add(kind)}
-          title={`Add a ${kind.name} (${kind.name[0]!.toUpperCase()}), or drag it onto the canvas. ${kind.about}`}
+          title={`Add ${/^[aeiou]/.test(kind.name) ? "an" : "a"} ${kind.name} (${kind.name[0]!.toUpperCase()}), or drag it onto the canvas. ${kind.about}`}
         >
           <Icon name={nodeIcon(kind.name, kind)} /> {kind.name[0]!.toUpperCase() + kind.name.slice(1)}
         </button>
