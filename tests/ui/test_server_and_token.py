@@ -102,6 +102,38 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Ser
     assert "5 Mbit/s" in (served.root / "small.yaml").read_text()
 
 
+def test_a_run_of_a_server_that_came_back_is_laid_over_as_any_other(page: Page, served: Served) -> None:
+    """Each server counts its runs from 1."""
+    opened(page, served)
+    goodput = chart(page, "Goodput")
+    for lines in ("2", "3"):
+        page.get_by_role("button", name="Run", exact=True).click()
+        expect(goodput).to_have_attribute("data-lines", lines)
+        served.stop()
+        expect(page.get_by_role("alert")).to_contain_text("Connection to the server lost")
+        served.start()
+        expect(page.get_by_text("Connection to the server lost")).to_have_count(0)
+
+
+@pytest.mark.refused("status of 410")
+def test_a_simulation_that_the_server_no_longer_has_is_made_again(page: Page, served: Served) -> None:
+    opened(page, served)
+    goodput = chart(page, "Goodput")
+    expect(goodput).to_have_attribute("data-lines", "1")
+    samples = int(goodput.get_attribute("data-samples") or 0)
+    served.stop()
+    expect(page.get_by_role("alert")).to_contain_text("Connection to the server lost")
+    served.start()
+    expect(page.get_by_text("Connection to the server lost")).to_have_count(0)
+    box = goodput.locator(".u-over").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 20, steps=5)
+    page.mouse.up()
+    expect(goodput).not_to_have_attribute("data-samples", str(samples))
+
+
 def test_two_pages_see_each_others_changes_or_are_notified(
     page: Page, served: Served, browser: Browser
 ) -> None:

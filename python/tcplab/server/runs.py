@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import shutil
 import tempfile
 import threading
@@ -62,6 +63,8 @@ class Previews:
         self._newest: dict[str, int] = {}
         self._lock = threading.Lock()
         self._counter = itertools.count(1)
+        # Pages outlive the server: the names that they know must not be those of simulations of the next one.
+        self._server = secrets.token_hex(4)
 
     def __getitem__(self, name: str) -> Preview:
         with self._lock:
@@ -109,7 +112,7 @@ class Previews:
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise
-        made = Preview(f"preview-{number}", path, prepared.plan, time.monotonic() - began)
+        made = Preview(f"preview-{self._server}-{number}", path, prepared.plan, time.monotonic() - began)
         with self._lock:
             self._kept[made.id] = made
             old = [self._kept.popitem(last=False)[1] for _ in range(len(self._kept) - _PREVIEWS_KEPT)]

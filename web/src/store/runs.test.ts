@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Job } from "../backend/backend";
 import type { Documents } from "./documents";
 import type { Page } from "./page";
-import { grown, Runs } from "./runs";
+import { grown, inTurn, Runs } from "./runs";
 import { INITIAL, type State } from "./state";
 
 const job = (time: number, goodput: Record<string, number>, cwnd: Record<string, number> = {}): Job => ({
@@ -75,5 +75,41 @@ describe("reports that come faster than the page draws", () => {
     runs.hear({ ...job(5.1, { a: 51 }), state: "interrupted" });
     expect(page.state.jobs["run-1"]!.state).toBe("interrupted");
     vi.useRealTimers();
+  });
+});
+
+describe("runs that go on", () => {
+  it("come before those that wait, whichever began first", () => {
+    const jobs = (["waiting", "done", "running", "waiting"] as const).map((state, index) => ({ ...job(0, {}), id: `run-${index}`, state }));
+    expect(inTurn(jobs).map(({ id }) => id)).toEqual(["run-2", "run-0", "run-3"]);
+  });
+});
+
+describe("a page that reaches a server again", () => {
+  const page = (state: State) => ({
+    state,
+    notice: vi.fn(),
+    set(part: Partial<State>) {
+      Object.assign(this.state, part);
+    },
+    act: async (work: () => Promise<unknown>) => void (await work()),
+    backend: { curves: vi.fn(async () => ({ header: {}, arrays: [] })) },
+  });
+  const documents = { list: async () => {} } as unknown as Documents;
+  const going = job(1, {});
+
+  it("lays over the curves what has ended meanwhile", async () => {
+    const made = page({ ...INITIAL, jobs: { "run-1": going } });
+    const runs = new Runs(made as unknown as Page, documents, () => {});
+    runs.greet([{ ...going, state: "done" }]);
+    await vi.waitFor(() => expect(made.state.overlays.map(({ path }) => path)).toEqual(["runs/mine"]));
+  });
+
+  it("names a run that ended with its server, whose successor counts its runs anew", () => {
+    const made = page({ ...INITIAL, jobs: { "run-1": going } });
+    const runs = new Runs(made as unknown as Page, documents, () => {});
+    runs.greet([{ ...going, path: "runs/another" }]);
+    expect(made.notice).toHaveBeenCalledWith("mine ended with the server.", true);
+    expect(made.state.jobs["run-1"]?.path).toBe("runs/another");
   });
 });

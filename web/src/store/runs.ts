@@ -12,7 +12,7 @@ const OVER = ["done", "interrupted", "failed"];
 const REDRAW = 50;
 
 export class Runs {
-  /** Jobs that were going on and are over, as far as this page has dealt with them. */
+  /** Jobs that were going on and are over, as far as this page has dealt with them: each server counts them anew. */
   private readonly dealtWith = new Set<string>();
   /** Number of the latest request for a result: the answers to older ones are too late. */
   private inspections = 0;
@@ -96,6 +96,18 @@ export class Runs {
     });
   }
 
+  /** The jobs of a server that has just been reached: what this page saw going on may have ended meanwhile. */
+  greet(jobs: Job[]): void {
+    this.reports.splice(0);
+    const going = Object.values(this.state.jobs).filter(({ state }) => !OVER.includes(state));
+    this.page.set({ jobs: Object.fromEntries(jobs.map((job) => [job.id, job])) });
+    for (const before of going) {
+      const now = jobs.find(({ id, path }) => id === before.id && path === before.path);
+      if (now && OVER.includes(now.state)) this.ended(now);
+      if (!now) this.page.notice(`${before.name} ended with the server.`, true);
+    }
+  }
+
   /** A run or a study has gone on. A change of its state is shown at once, its progress soon. */
   hear(job: Job): void {
     this.reports.push(job);
@@ -124,14 +136,19 @@ export class Runs {
   }
 
   private ended(job: Job): void {
-    if (this.dealtWith.has(job.id)) return;
-    this.dealtWith.add(job.id);
+    if (this.dealtWith.has(`${job.id} ${job.path}`)) return;
+    this.dealtWith.add(`${job.id} ${job.path}`);
     void this.documents.list().then(async () => {
       if (job.kind !== "run" || job.state === "failed") return;
       if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act(() => this.lay(job.path));
     });
     if (job.state === "failed") this.page.notice(`${job.name} failed: ${job.message}`, true);
   }
+}
+
+/** Jobs that are not over: those that run, then those that wait, which take their turn. */
+export function inTurn(jobs: Job[]): Job[] {
+  return ["running", "waiting"].flatMap((state) => jobs.filter((job) => job.state === state));
 }
 
 /** A run's curves so far, and its latest report. */

@@ -108,7 +108,12 @@ export class Simulation {
         overlays: this.state.overlays.map((overlay) => (overlays.includes(overlay) ? { ...overlay, curves: theirs[overlays.indexOf(overlay)] } : overlay)),
       });
     } catch (problem) {
-      if (problem instanceof BackendError && problem.status !== 410) this.page.notice(message(problem), true);
+      if (number !== this.zooms || !(problem instanceof BackendError)) return;
+      if (problem.status !== 410) return this.page.notice(message(problem), true);
+      // The server keeps the newest simulations only, and those of a former server are gone.
+      this.simulated = "";
+      await this.preview();
+      if (to && number < this.zooms && this.state.curves?.header.run !== curves?.header.run) await this.zoom(to);
     }
   }
 

@@ -71,7 +71,7 @@ export class Store extends Page {
         });
         break;
       case "hello":
-        this.set({ jobs: Object.fromEntries(event.jobs.map((job) => [job.id, job])) });
+        this.runs.greet(event.jobs);
         break;
       case "pages":
         this.set({ others: event.count - 1 });

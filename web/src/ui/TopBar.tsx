@@ -1,7 +1,8 @@
 // The bar above: what is open, undo and redo, the engine, and the runs that go on.
 
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Job } from "../backend/backend";
+import { inTurn } from "../store/runs";
 import { Icon } from "./icons";
 import { Share } from "./Share";
 import { isDark } from "./theme";
@@ -22,6 +23,13 @@ export function TopBar() {
   const others = use((state) => state.others);
   const broken = use((state) => state.broken);
   const [naming, setNaming] = useState<string>();
+  const name = useRef<HTMLButtonElement>(null);
+  const named = useRef(false);
+  // Keys go on where they were before the name was asked for.
+  useEffect(() => {
+    if (named.current && naming === undefined) name.current?.focus();
+    named.current = naming !== undefined;
+  }, [naming]);
   const ready = Boolean(checked?.ok) && !broken;
   const dirty = text !== saved || store.documents.dirty;
 
@@ -31,7 +39,7 @@ export function TopBar() {
         tcp<span>lab</span>
       </h1>
       {naming === undefined ? (
-        <button className="filename plain" title="Rename, or save a copy" onClick={() => setNaming(path)}>
+        <button ref={name} className="filename plain" title={version === null ? "Name it" : "Save a copy under another name"} onClick={() => setNaming(path)}>
           {path}
           {dirty && <span className="dot" title="Not saved" aria-label="not saved" />}
         </button>
@@ -106,14 +114,17 @@ export function TopBar() {
   );
 }
 
+// There is room for so many runs.
+const SHOWN = 2;
+
 function Jobs() {
   const store = useStore();
   const jobs = use((state) => state.jobs);
-  const going = Object.values(jobs).filter((job) => job.state === "running" || job.state === "waiting");
+  const going = inTurn(Object.values(jobs));
   if (!going.length) return null;
   return (
     <div className="jobs">
-      {going.slice(-2).map((job) => (
+      {going.slice(0, SHOWN).map((job) => (
         <div className="job" key={job.id} data-state={job.state}>
           <span>{said(job)}</span>
           <progress max={1} value={share(job)} aria-label={`Progress of ${job.name}`} />
@@ -122,6 +133,7 @@ function Jobs() {
           </button>
         </div>
       ))}
+      {going.length > SHOWN && <span className="hush">{going.length - SHOWN} more</span>}
     </div>
   );
 }
