@@ -161,6 +161,11 @@ def test_topologies_of_other_tools_are_opened(page: Page, served: Served) -> Non
         open_file(page, name, text)
         expect(page.locator(".device")).to_have_count(nodes)
         expect(page.locator(".arc-label")).to_contain_text("probe")
+    open_file(page, "bare.mn", MINIEDIT.replace("5ms", "5"))
+    expect(page.locator(".notice")).to_contain_text("bare.mn: link h1-s1: delay 5 has no unit")
+    page.get_by_role("button", name="Dismiss").click()
+    open_file(page, "pair.clab.yml", CONTAINERLAB)
+    expect(page.locator(".device")).to_have_count(2)
     open_file(page, "broken.mn", "not MiniEdit's")
     expect(page.locator(".notice")).to_contain_text("broken.mn")
     # The drawing stayed.

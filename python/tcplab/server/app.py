@@ -87,6 +87,7 @@ class Server:
             {
                 "version": library.version(),
                 "folder": self.folder.root.name or "/",
+                "place": self.folder.place,
                 "read_only": self.folder.read_only,
                 "may_run": self.may_run,
                 "engines": engines,

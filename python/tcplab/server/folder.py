@@ -38,6 +38,11 @@ class Folder:
     read_only: bool = False
 
     @property
+    def place(self) -> str:
+        """Another one for each directory, for what browsers keep."""
+        return _version(os.fsencode(self.root))
+
+    @property
     def runs(self) -> Path:
         """Where results go."""
         return self.root / "runs"

@@ -320,14 +320,20 @@ def is_study_dir(path: Path) -> bool:
 
 
 def imported(text: str, name: str) -> dict[str, Any]:
-    """The topology of another tool, from a file of this name, as a scenario: `text`, `name` and `left_out`.
+    """The topology of another tool, from a file of this name, as a scenario: its `text` and `name`.
 
-    `left_out` has a sentence for each thing that the scenario does not say. Raises UnreadableError.
+    `left_out` has a sentence for each thing that the scenario does not say, `notes` one for each setting that
+    could be meant otherwise. Raises UnreadableError.
     """
     from tcplab.plan.yaml_text import dump_plan_yaml
 
     found = topologies.read_text(text, name)
-    return {"text": dump_plan_yaml(found.scenario()), "name": found.name, "left_out": found.left_out}
+    return {
+        "text": dump_plan_yaml(found.scenario()),
+        "name": found.name,
+        "left_out": found.left_out,
+        "notes": found.notes,
+    }
 
 
 def _scenario(

@@ -12,6 +12,8 @@ import type { Schema } from "../core/schema";
 export interface Session {
   version: string;
   folder: string;
+  /** Another one for each directory. */
+  place: string;
   read_only: boolean;
   may_run: boolean;
   engines: string[];
@@ -178,7 +180,7 @@ export interface Backend {
   save(path: string, text: string, version: string | null, layout: { places: Places } | null): Promise<{ version: string }>;
   check(text: string, path: string, engine: string, signal: AbortSignal): Promise<Checked>;
   /** The topology of MiniEdit or containerlab as a scenario; `name` is that of its file. */
-  imported(text: string, name: string): Promise<{ text: string; name: string; left_out: string[] }>;
+  imported(text: string, name: string): Promise<{ text: string; name: string; left_out: string[]; notes: string[] }>;
   /** Simulate now; undefined when a newer call has taken its place, a text says why there are no curves. */
   preview(text: string, path: string, wanted: Wanted & { packets?: boolean }, signal: AbortSignal): Promise<Curves | string | undefined>;
   run(text: string, path: string, engine: string, packets: boolean): Promise<Job>;

@@ -5,6 +5,12 @@ import type { Drawing } from "./network";
 
 export type Places = Record<string, { x: number; y: number }>;
 
+/** Whether both have the same nodes at the same places. */
+export function samePlaces(one: Places, other: Places): boolean {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name]!.x === other[name]?.x && one[name]!.y === other[name]?.y);
+}
+
 // A node and what a link says of itself fit in a column.
 export const COLUMN = 300;
 export const ROW = 120;

@@ -3,10 +3,10 @@
 import { BackendError } from "../backend/backend";
 import { History } from "../core/history";
 import { draw, drawPlan } from "../core/network";
-import { places, type Places } from "../core/places";
+import { places, type Places, samePlaces } from "../core/places";
 import { EMPTY } from "../core/templates";
 import { read } from "../core/text";
-import { draftOf, keepDraft } from "./drafts";
+import { type Draft, draftOf, draftPaths, draftsOf, keepDraft } from "./drafts";
 import { message, type Page } from "./page";
 import { INITIAL, type State, UNTITLED } from "./state";
 
@@ -20,6 +20,10 @@ export class Documents {
   /** Number of the latest request to open something: the answers to older ones are too late. */
   private openings = 0;
   private listings = 0;
+  /** The text that a new scenario began with: until it is another, nothing is lost with it. */
+  private begun?: string;
+  /** Whether the open file was removed by another hand. */
+  private removed = false;
 
   /** `changed` is called with every text that is not the former one. */
   constructor(
@@ -33,35 +37,54 @@ export class Documents {
 
   /** The document that was open last, or an empty canvas. */
   async begin(): Promise<void> {
+    draftsOf(this.state.session?.place ?? "");
+    this.page.set({ drafts: draftPaths() });
+    window.addEventListener("storage", () => this.page.set({ drafts: draftPaths() }));
     const last = localStorage.getItem(LAST);
-    if (last && this.state.files?.scenarios.includes(last)) await this.open(last);
-    else this.fresh(draftOf(UNTITLED)?.text ?? EMPTY);
+    if (last && (this.state.files?.scenarios.includes(last) || draftOf(last))) await this.open(last);
+    else this.fresh(EMPTY);
   }
 
   async open(path: string): Promise<void> {
     this.keep();
     const number = ++this.openings;
+    const draft = draftOf(path);
+    if (draft?.version === null && !this.state.files?.scenarios.includes(path)) return this.show(path, null, "", {}, draft);
     try {
       const opened = await this.page.backend.open(path);
       if (number !== this.openings) return;
-      const draft = draftOf(path);
-      const kept = draft && draft.version === opened.version ? draft : undefined;
-      this.show(path, opened.version, opened.text, opened.layout.places ?? {}, kept);
+      const kept = draft?.text === opened.text && draft.version !== opened.version ? undefined : draft;
+      this.show(path, kept ? kept.version : opened.version, opened.text, opened.layout.places ?? {}, kept);
       localStorage.setItem(LAST, path);
-      if (kept) this.page.notice("Unsaved changes restored.");
+      if (!kept) return;
+      if (kept.version === opened.version) this.page.notice("Unsaved changes restored.");
+      else this.page.set({ conflict: true });
     } catch (problem) {
-      if (number === this.openings) this.page.notice(message(problem), true);
+      if (number !== this.openings) return;
+      if (!draft || !isMissing(problem)) return this.page.notice(message(problem), true);
+      this.show(path, null, "", {}, draft);
+      this.lost();
     }
   }
 
-  /** A new scenario, which becomes a file when it is saved. */
-  fresh(text: string, name = UNTITLED, places: Places = {}): void {
+  /** A new scenario, which becomes a file when it is saved; `ours`: nothing is lost when it is left unchanged. */
+  fresh(text: string, name = UNTITLED, places: Places = {}, ours = true): void {
     this.keep();
     this.openings += 1;
-    const taken = this.state.files?.scenarios ?? [];
+    const taken = [...(this.state.files?.scenarios ?? []), ...this.state.drafts];
     let path = name;
     for (let number = 2; taken.includes(path); number++) path = name.replace(/\.yaml$/, `-${number}.yaml`);
-    this.show(path, null, "", {}, { text, places });
+    this.show(path, null, "", {}, { text, version: null, places }, ours ? text : undefined);
+  }
+
+  /** Forget changes that are not saved, of a document that is not a file. */
+  discard(path: string): void {
+    if (path === this.state.path) {
+      this.begun = this.state.text;
+      this.fresh(EMPTY);
+    }
+    keepDraft(path, undefined);
+    this.page.set({ drafts: draftPaths() });
   }
 
   /** A file of this machine: a scenario, or the topology of another tool. */
@@ -71,10 +94,11 @@ export class Documents {
     try {
       const text = await file.text();
       if (number !== this.openings) return;
-      if (!/\.(mn|clab\.ya?ml)$/.test(file.name)) return this.fresh(text, `${file.name.replace(/\.ya?ml$/, "")}.yaml`);
+      if (!/\.(mn|clab\.ya?ml)$/.test(file.name)) return this.fresh(text.replace(/\r\n/g, "\n"), `${file.name.replace(/\.ya?ml$/, "")}.yaml`, {}, false);
       const made = await this.page.backend.imported(text, file.name);
       if (number !== this.openings) return;
-      this.fresh(made.text, `${made.name}.yaml`);
+      this.fresh(made.text, `${made.name}.yaml`, {}, false);
+      if (made.notes.length) this.page.notice(`${file.name}: ${made.notes.join("; ")}`, true);
       if (made.left_out.length) this.page.notice(`Left out of ${file.name}: ${made.left_out.join(" ")}`, true);
     } catch (problem) {
       this.page.notice(`Not opened: ${message(problem)}`, true);
@@ -141,6 +165,7 @@ export class Documents {
       if (open || draftOf(former)?.text === text) keepDraft(former, undefined);
       if (open) {
         localStorage.setItem(LAST, path);
+        this.removed = false;
         this.page.set({ path, version: saved.version, savedText: text, savedPlaces: places, conflict: false });
         // An edit made meanwhile is a draft of the new version.
         this.keep();
@@ -149,7 +174,9 @@ export class Documents {
       void this.list();
       return true;
     } catch (problem) {
-      if (problem instanceof BackendError && problem.status === 409 && document === this.state.document) this.page.set({ conflict: true });
+      // Under another name, the open file is as it was.
+      const own = document === this.state.document && path === this.state.path;
+      if (problem instanceof BackendError && problem.status === 409 && own) this.page.set({ conflict: true });
       this.page.notice(`${path} is not saved: ${message(problem)}. Your changes are kept in this browser.`, true, about);
       return false;
     }
@@ -161,6 +188,7 @@ export class Documents {
     try {
       const opened = await this.page.backend.open(path);
       if (document !== this.state.document) return;
+      this.removed = false;
       if (theirs) {
         const places = opened.layout.places ?? {};
         this.page.set({ version: opened.version, savedText: opened.text, savedPlaces: places, conflict: false });
@@ -170,28 +198,49 @@ export class Documents {
         await this.save();
       }
     } catch (problem) {
-      this.page.notice(message(problem), true);
+      if (document === this.state.document && isMissing(problem)) this.lost();
+      else this.page.notice(message(problem), true);
     }
   }
 
   /** The open file was changed by another hand: shown at once where nothing here would be lost. */
   async follow(): Promise<void> {
     const { path, version, document } = this.state;
-    if (version === null) return;
+    if (version === null && !this.removed) return;
     try {
       const opened = await this.page.backend.open(path);
-      if (document !== this.state.document || opened.version === this.state.version) return;
+      if (document !== this.state.document) return;
+      const places = opened.layout.places ?? {};
+      if (opened.version === this.state.version) return this.moved(places);
       // Saved meanwhile: what was read may be older than that.
       if (path !== this.state.path || version !== this.state.version) return await this.follow();
+      this.removed = false;
       if (opened.text === this.state.text) return this.page.set({ version: opened.version, savedText: opened.text });
       if (this.dirty) return this.page.set({ conflict: true });
-      const places = opened.layout.places ?? {};
       this.page.set({ version: opened.version, savedText: opened.text, savedPlaces: places });
       this.edit(opened.text, places);
       this.page.notice(`${path} was changed elsewhere; this is the new text. Undo brings back the former.`);
-    } catch {
-      // Removed, or the server is gone: what is open stays.
+    } catch (problem) {
+      // Without an answer the server is gone: what is open stays.
+      if (document === this.state.document && version !== null && version === this.state.version && isMissing(problem)) this.lost();
     }
+  }
+
+  /** The open file is gone: what is open is a new scenario of its name. */
+  private lost(): void {
+    this.removed = true;
+    this.begun = undefined;
+    this.page.set({ version: null, savedText: "", savedPlaces: {}, conflict: false });
+    this.keep();
+    this.page.notice(`${this.state.path} was removed. Save writes it again.`, true);
+  }
+
+  /** Another hand has moved the nodes of the open file; places of one's own stay. */
+  private moved(found: Places): void {
+    const now = this.history.now.places;
+    if (now !== this.state.savedPlaces || samePlaces(found, now)) return;
+    this.page.set({ savedPlaces: found });
+    this.edit(this.state.text, found);
   }
 
   /** The contents of the directory now. */
@@ -205,8 +254,10 @@ export class Documents {
     }
   }
 
-  private show(path: string, version: string | null, text: string, known: Places, draft?: { text: string; places: Places }): void {
+  private show(path: string, version: string | null, text: string, known: Places, draft?: Draft, begun?: string): void {
     const now = draft ?? { text, places: known };
+    this.begun = begun;
+    this.removed = false;
     this.history = new History({ text: now.text, places: now.places });
     this.automatic = {};
     this.page.set({
@@ -257,8 +308,14 @@ export class Documents {
   }
 
   private keep(): void {
-    const { path, text, version } = this.state;
-    const clean = !text || !this.dirty || (version === null && text === EMPTY);
+    const { document, path, text, version } = this.state;
+    // Nothing was open yet.
+    if (!document) return;
+    const clean = !text || !this.dirty || (version === null && text === this.begun);
+    if (!clean) localStorage.setItem(LAST, path);
     keepDraft(path, clean ? undefined : { text, version, places: this.history.now.places });
+    if (this.state.drafts.includes(path) === clean) this.page.set({ drafts: draftPaths() });
   }
 }
+
+const isMissing = (problem: unknown) => problem instanceof BackendError && problem.status === 404;

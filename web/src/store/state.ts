@@ -43,6 +43,8 @@ export interface State {
   connection: "connecting" | "open" | "lost";
   others: number;
   files?: Files;
+  /** The paths of documents with changes that are not saved; some were never saved. */
+  drafts: string[];
   schema?: Schema;
   kinds: Kinds;
   jobs: Record<string, Job>;
@@ -102,6 +104,7 @@ export const INITIAL: State = {
   kinds: NO_KINDS,
   connection: "connecting",
   others: 0,
+  drafts: [],
   jobs: {},
   live: {},
   view: "edit",

@@ -7,6 +7,9 @@ import { Icon } from "./icons";
 import { Menu } from "./Menu";
 import { use, useStore } from "./use";
 
+// More results would make the page slow.
+const SHOWN = 100;
+
 export function Files() {
   const store = useStore();
   const files = use((state) => state.files);
@@ -16,7 +19,9 @@ export function Files() {
   const view = use((state) => state.view);
   const session = use((state) => state.session)!;
   const [sought, setSought] = useState("");
+  const kept = use((state) => state.drafts);
   if (!files) return null;
+  const drafts = kept.filter((name) => !files.scenarios.includes(name));
   const has = (text: string) => text.toLowerCase().includes(sought.toLowerCase());
   const results = files.results.filter((result) => has(result.path));
 
@@ -76,11 +81,21 @@ export function Files() {
               </button>
             </li>
           ))}
+          {drafts.filter(has).map((name) => (
+            <li key={`draft ${name}`} className="result">
+              <button className="item" aria-current={view === "edit" && name === path} onClick={() => void store.documents.open(name)} title={`${name}, kept in this browser`}>
+                <Name path={name} /> <small>not saved</small>
+              </button>
+              <button className="plain" aria-label={`Discard ${name}`} title="Discard it" onClick={() => window.confirm(`Discard ${name}? It is not saved.`) && store.documents.discard(name)}>
+                <Icon name="trash" />
+              </button>
+            </li>
+          ))}
         </ul>
-        {!files.scenarios.length && <p className="empty">None yet. Press New, draw a network, then save it.</p>}
+        {!files.scenarios.length && !drafts.length && <p className="empty">None yet. Press New, draw a network, then save it.</p>}
         <h2>Results</h2>
         <ul>
-          {results.slice(0, 100).map((result) => (
+          {results.slice(0, SHOWN).map((result) => (
             <li key={result.path} className="result">
               <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
                 <span className={`state ${result.status}`} aria-label={result.status} />
@@ -101,6 +116,7 @@ export function Files() {
             </li>
           ))}
         </ul>
+        {results.length > SHOWN && <p className="empty">The newest {SHOWN} of {results.length}: find others by name.</p>}
         {!files.results.length && <p className="empty">None yet. Press Run.</p>}
         <h2>Studies</h2>
         <ul>
