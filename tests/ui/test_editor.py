@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -79,6 +81,37 @@ def test_a_path_drawn_on_means_what_it_meant(page: Page, served: Served) -> None
     after = expand(load(served.root / "small.yaml"))
     assert after["links"] == before["links"]
     assert after["flows"] == before["flows"]
+
+
+PATHS = (
+    "rate: 10 Mbit/s, up: off, at: {1 s: {up: on, rate: 5 Mbit/s, rtt: 50 ms, loss: 1 %}}",
+    "rate: 10 Mbit/s, policer: {rate: 5 Mbit/s, burst: 20 kB}, overhead: docsis, mtu: 9000 B",
+    "rate: 1 Mbit/s, at: {1 s: {rtt: 50 ms}}, reverse: {rate: 2 Mbit/s, at: {1000 ms: {loss: 1 %}}}",
+    "rate: 10 Mbit/s, accelerate: {connections: 10}, left: {initial_window: 4 packets}",
+    "rate: unlimited",
+)
+
+
+def test_a_node_beside_a_path_changes_nothing_of_the_path(page: Page, served: Served) -> None:
+    """The path is written as nodes and links then, with the same plan."""
+    text = SCENARIO.replace("rate: 10 Mbit/s, rtt: 20 ms, queue: 20 packets", "rtt: 20 ms, {}")
+    for number, path in enumerate(PATHS):
+        (served.root / f"path{number}.yaml").write_text(text.replace("{}", path))
+    page.goto(served.key)
+    for number, path in enumerate(PATHS):
+        file = served.root / f"path{number}.yaml"
+        before = expand(load(file))
+        page.get_by_role("tab", name="Files").click()
+        page.get_by_role("button", name=file.stem, exact=True).click()
+        expect(page.locator(".device")).to_have_count(2)
+        page.get_by_role("toolbar", name="Draw").get_by_role("button", name="Host").click()
+        expect(page.locator("[data-node=h1]")).to_have_count(1)
+        page.keyboard.press("Control+s")
+        expect(page.locator(".notice")).to_have_text(re.compile(f"Saved {file.name}"))
+        # A node without a link is a mistake.
+        file.write_text(file.read_text().replace("    - {name: h1}\n", ""))
+        after = expand(load(file))
+        assert (after["nodes"], after["links"]) == (before["nodes"], before["links"]), path
 
 
 def test_a_mistake_is_reported_at_its_line_and_on_the_drawing(page: Page, served: Served) -> None:

@@ -96,6 +96,26 @@ describe("nodes copied from another scenario", () => {
   });
 });
 
+describe("a node that is renamed", () => {
+  it("is named so by routes, sessions, accelerators, places, and interfaces of links that are called by it", () => {
+    const text = `network:
+  nodes:
+    - {name: r1, kind: router, routing: {static: [{to: h2, via: r2}], bgp: {as: 1, neighbours: [r2, r3]}, ospf: {interfaces: [{link: r1-r2, cost: 5}, {link: own, cost: 5}]}}}
+    - {name: r2, kind: router, accelerate: {hosts: [h2, r2]}}   # kept
+  links:
+    - {ends: [r1, r2]}
+    - {name: own, ends: [r2, r3]}
+  hosts_at: {r2: "ssh://two", r3: "ssh://three"}
+flows: []
+`;
+    const made = renameNode(text, "r2", "core");
+    expect(made).not.toMatch(/r2/);
+    expect(made).toContain("{link: r1-core, cost: 5}, {link: own, cost: 5}");
+    expect(made).toContain("# kept");
+    expect(read(made).data).toMatchObject({ network: { hosts_at: { core: "ssh://two", r3: "ssh://three" } } });
+  });
+});
+
 describe("the short form of a network", () => {
   const text = `network:
   path:
@@ -131,5 +151,49 @@ flows:
       ],
     });
     expect(flows![0]).toEqual({ name: "a", kind: "tcp", from: "left", to: "right" });
+  });
+
+  const general = (path: string, flow = "{name: a, kind: tcp}") =>
+    read(toGeneral(`network:\n  path: {rtt: 20 ms, ${path}}\nflows:\n  - ${flow}\n`)).data as { network: Record<string, Record<string, unknown>[]>; flows: unknown[] };
+  const link = (path: string) => general(path).network.links!.find(({ name }) => name === "path")!;
+
+  it("goes down in both directions, and has its rate in both, also in time", () => {
+    expect(link("rate: 10 Mbit/s, queue: 9 packets, up: off, at: {1 s: {up: on, rate: 5 Mbit/s, loss: 1 %}}")).toMatchObject({
+      up: "off",
+      forward: { queue: "9 packets", at: { "1 s": { up: "on", rate: "5 Mbit/s", loss: "1 %" } } },
+      reverse: { at: { "1 s": { up: "on", rate: "5 Mbit/s" } } },
+    });
+  });
+
+  it("polices forward only, and keeps what is said of the way back", () => {
+    const made = link("rate: 10 Mbit/s, policer: {rate: 1 Mbit/s, burst: 9 kB}, at: {1 s: {rtt: 60 ms, rate: 2 Mbit/s}}, reverse: {rate: 3 Mbit/s, at: {1000 ms: {loss: 1 %}}}");
+    expect(made.policer).toBeUndefined();
+    expect(made.forward).toMatchObject({ policer: { rate: "1 Mbit/s" } });
+    expect(made.reverse).toEqual({ queue: "10000 packets", rate: "3 Mbit/s", at: { "1 s": { delay: "30 ms", loss: "1 %" } } });
+  });
+
+  it("has a gateway where it accelerates or caches", () => {
+    const { nodes, links } = general("rate: 10 Mbit/s, accelerate: {connections: 9}").network;
+    expect(nodes).toEqual([{ name: "left" }, { name: "right" }, { name: "gateway", kind: "router", accelerate: { connections: 9 } }]);
+    expect(links!.map(({ ends }) => ends)).toEqual([["left", "gateway"], ["gateway", "right"]]);
+  });
+
+  it.each([
+    ["rate: 10 Mbps", "1 BDP"],
+    ["rate: 1 Mbit/s", "15140 B"],
+    ["rate: 10 Mbit/s, mtu: 9000 B", "90140 B"],
+  ])("with %s has a queue of %s", (path, queue) => expect(link(path).forward).toEqual({ queue }));
+
+  it.each([
+    ["{name: a, kind: tcp, to: left}", "right", "left"],
+    ["{name: a, kind: tcp, from: right}", "right", "left"],
+  ])("carries %s from %s to %s", (flow, from, to) => {
+    expect(general("rate: 10 Mbit/s", flow).flows[0]).toMatchObject({ from, to });
+    expect(drawn(`network:\n  path: {rate: 10 Mbit/s, rtt: 9 ms}\nflows:\n  - ${flow}\n`).flows[0]).toMatchObject({ from, to });
+  });
+
+  it("of each flow's own has the ends that its flows name", () => {
+    const made = drawn("network:\n  path: {rate: 10 Mbit/s, rtt: 9 ms, per_flow: on}\nflows:\n  - {name: a, kind: tcp, from: right, to: left}\n");
+    expect(made.flows[0]).toMatchObject({ from: "right-a", to: "left-a" });
   });
 });

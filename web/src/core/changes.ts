@@ -1,8 +1,8 @@
 // Changes of a scenario as someone who draws makes them, each one a new text.
 
 import { type FlowKind, keyOfShort, NO_KINDS, type NodeKind } from "./kinds";
-import { type Drawing, draw, list, mapping } from "./network";
-import { half } from "./quantity";
+import { type Drawing, draw, endsOnPath, list, mapping } from "./network";
+import { base, half } from "./quantity";
 import { append, deleteIn, type Path, read, setIn, type Value } from "./text";
 
 /** Set a setting; a short form on the way is written out. An empty value removes it. */
@@ -87,11 +87,26 @@ export function renameNode(text: string, from: string, to: string): string {
     if (nameOf(node) !== from) return;
     made = setIn(made, typeof node === "string" ? ["network", "nodes", index] : ["network", "nodes", index, "name"], to);
   });
+  // Links without a name are called by their ends.
+  const links = new Map<string, string>();
   networkList(made, "links").forEach((link, index) => {
-    list(mapping(link).ends).forEach((end, side) => {
+    const ends = list(mapping(link).ends);
+    const now = ends.map((end) => (end === from ? to : end));
+    if (mapping(link).name === undefined) links.set(ends.join("-"), now.join("-"));
+    ends.forEach((end, side) => {
       if (end === from) made = setIn(made, ["network", "links", index, "ends", side], to);
     });
   });
+  networkList(made, "nodes").forEach((node, index) => {
+    for (const path of namedBy(node, from)) made = setIn(made, ["network", "nodes", index, ...path], to);
+    for (const [path, link] of linksOf(node)) {
+      const now = links.get(link);
+      if (now !== undefined && now !== link) made = setIn(made, ["network", "nodes", index, ...path], now);
+    }
+  });
+  const { hosts_at: places } = mapping(mapping(read(made).data).network);
+  const place = mapping(places)[from];
+  if (place !== undefined) made = deleteIn(setIn(made, ["network", "hosts_at", to], place as Value), ["network", "hosts_at", from]);
   list(mapping(read(made).data).flows).forEach((flow, index) => {
     for (const end of ["from", "to"]) if (mapping(flow)[end] === from) made = setIn(made, ["flows", index, end], to);
   });
@@ -100,6 +115,27 @@ export function renameNode(text: string, from: string, to: string): string {
     if (node === from) made = setIn(made, ["capture", "nodes", index], to);
   });
   return made;
+}
+
+/** The settings of a node that name another: whose connections it splits, its BGP neighbours, its static routes. */
+function namedBy(node: unknown, name: string): Path[] {
+  const { accelerate, routing } = mapping(node);
+  const among = (names: unknown, path: Path) => list(names).flatMap((one, index) => (one === name ? [[...path, index]] : []));
+  const routes = list(mapping(routing).static).flatMap((route, index) =>
+    ["to", "via"].flatMap((key) => (mapping(route)[key] === name ? [["routing", "static", index, key]] : [])),
+  );
+  return [...among(mapping(accelerate).hosts, ["accelerate", "hosts"]), ...among(mapping(mapping(routing).bgp).neighbours, ["routing", "bgp", "neighbours"]), ...routes];
+}
+
+/** The settings of a node that name links. */
+function linksOf(node: unknown): [Path, string][] {
+  const { routing } = mapping(node);
+  return ["ospf", "ospf6"].flatMap((protocol) =>
+    list(mapping(mapping(routing)[protocol]).interfaces).flatMap((one, index): [Path, string][] => {
+      const { link } = mapping(one);
+      return typeof link === "string" ? [[["routing", protocol, "interfaces", index, "link"], link]] : [];
+    }),
+  );
 }
 
 export function removeAt(text: string, path: Path): string {
@@ -142,57 +178,84 @@ export function paste(text: string, names: string[], from = text): { text: strin
   return { text: made, names: copies };
 }
 
+// Settings of a path that hold for both directions.
+const BOTH_WAYS = ["rate", "overhead", "delay", "up"];
+const ETHERNET_HEADER = 14;
+// Of the link between a host and the gateway beside it.
+const ACCESS_DELAY = "50 us";
+
+/** The forward queue of a path that names none: 1 BDP, at least 10 full packets. */
+function usualQueue(rate: unknown, rtt: unknown, mtu: unknown): string {
+  const least = 10 * ((base(mtu) ?? 1500) + ETHERNET_HEADER);
+  return (base(rate) ?? Infinity) * (base(rtt) ?? Infinity) < 8 * least ? `${least} B` : "1 BDP";
+}
+
+/** Changes in time of a path, for a direction that has these settings; half the RTT is its delay. */
+function changed(changes: unknown, has: (key: string) => boolean = () => true): Record<string, Value> {
+  const times = Object.entries(mapping(changes)).map(([time, inner]) => {
+    const { rtt, ...more } = mapping(inner) as Record<string, Value>;
+    const delay = half(rtt);
+    const all = Object.entries({ ...more, ...(delay === undefined ? {} : { delay }) });
+    return [time, Object.fromEntries(all.filter(([key]) => has(key)))] as const;
+  });
+  return Object.fromEntries(times.filter(([, inner]) => Object.keys(inner).length));
+}
+
+/** Changes in time, and others that go before them at the same time. */
+function overlaid(changes: Record<string, Value>, first: Record<string, unknown>): Record<string, Value> {
+  const made = { ...changes };
+  for (const [time, inner] of Object.entries(first)) {
+    const same = Object.keys(made).find((other) => base(other) === base(time)) ?? time;
+    made[same] = { ...mapping(made[same]), ...mapping(inner) } as Value;
+  }
+  return made;
+}
+
 /** The network written as nodes and links where it is the short form `path`; both mean the same. */
 export function toGeneral(text: string): string {
   const { data, broken } = read(text);
   const network = mapping(mapping(data).network);
   if (broken || network.path === undefined) return text;
-  const { rtt, queue, left, right, reverse: own, per_flow, at: changes, mtu, ...rest } = mapping(network.path) as Record<string, Value>;
+  const { rtt, queue, left, right, reverse, per_flow, at: changes, mtu, accelerate, cache, ...rest } = mapping(network.path) as Record<string, Value>;
   if (per_flow === true || per_flow === "on") return text;
-  const delay = half(rtt) ?? "0 ms";
-  const { loss, corrupt, duplicate: twice, reorder, jitter, up, rate, trace, ...unknown } = rest as Record<string, Value>;
+  const own = mapping(reverse) as Record<string, Value>;
+  // Rate, overhead, delay and being up hold for the way back too; the rest of a path goes forward.
+  const both: Record<string, Value> = {};
   const forward: Record<string, Value> = {};
-  for (const [key, value] of Object.entries({ trace, loss, corrupt, duplicate: twice, reorder, jitter, up })) {
-    if (value !== undefined) forward[key] = value;
-  }
-  forward.queue = queue ?? "1 BDP";
-  const reverse: Record<string, Value> = {
-    queue: "10000 packets",
-    ...(mapping(own) as Record<string, Value>),
-  };
-  if (changes !== undefined) {
-    const translated = (inner: unknown, way: "forward" | "reverse") => {
-      const { rtt: newer, ...more } = mapping(inner) as Record<string, Value>;
-      const slower = half(newer);
-      if (way === "forward") return { ...more, ...(slower ? { delay: slower } : {}) };
-      return slower ? { delay: slower } : {};
-    };
-    for (const [way, into] of [["forward", forward], ["reverse", reverse]] as const) {
-      const times = Object.entries(mapping(changes))
-        .map(([time, inner]) => [time, translated(inner, way)] as const)
-        .filter(([, inner]) => Object.keys(inner).length);
-      if (times.length && into.at === undefined) into.at = Object.fromEntries(times);
-    }
-  }
+  for (const [key, value] of Object.entries(rest)) (BOTH_WAYS.includes(key) ? both : forward)[key] = value;
+  // Where the rate is unlimited, so is the queue.
+  if (queue !== undefined || both.rate !== "unlimited") forward.queue = queue ?? usualQueue(both.rate, rtt, mtu);
+  const back: Record<string, Value> = { queue: "10000 packets", ...own };
+  const [forth, returning] = [changed(changes), changed(changes, (key) => BOTH_WAYS.includes(key) && own[key] === undefined)];
+  if (Object.keys(forth).length) forward.at = forth;
+  if (Object.keys(returning).length) back.at = overlaid(returning, mapping(own.at));
+  const rate: Record<string, Value> = both.rate === undefined ? {} : { rate: both.rate };
+  const sized: Record<string, Value> = mtu === undefined ? {} : { mtu };
+  const gateway: Record<string, Value> = { ...(accelerate === undefined ? {} : { accelerate }), ...(cache === undefined ? {} : { cache }) };
+  const gated = Object.keys(gateway).length > 0;
   const link: Record<string, Value> = {
     name: "path",
-    ends: ["left", "right"],
-    ...(unknown as Record<string, Value>),
-    ...(rate !== undefined ? { rate } : {}),
-    delay,
-    ...(mtu !== undefined ? { mtu } : {}),
+    ends: [gated ? "gateway" : "left", "right"],
+    ...rate,
+    delay: half(rtt) ?? "0 ms",
+    ...both,
+    ...sized,
     forward,
-    reverse,
+    reverse: back,
   };
   const node = (name: string, settings: Value | undefined) => ({ name, ...(mapping(settings) as Record<string, Value>) });
   // New keys first, so that the mapping is never empty, and its comments stay where they are.
   let made = append(text, ["network", "nodes"], node("left", left));
   made = append(made, ["network", "nodes"], node("right", right));
+  if (gated) made = append(made, ["network", "nodes"], { name: "gateway", kind: "router", ...gateway });
+  if (gated) made = append(made, ["network", "links"], { name: "access", ends: ["left", "gateway"], delay: ACCESS_DELAY, ...sized });
   made = append(made, ["network", "links"], link);
   made = deleteIn(made, ["network", "path"]);
   list(mapping(data).flows).forEach((flow, index) => {
-    if (mapping(flow).from === undefined) made = setIn(made, ["flows", index, "from"], "left");
-    if (mapping(flow).to === undefined) made = setIn(made, ["flows", index, "to"], "right");
+    const { from, to } = mapping(flow);
+    const [sender, receiver] = endsOnPath(from, to);
+    if (from === undefined) made = setIn(made, ["flows", index, "from"], sender);
+    if (to === undefined) made = setIn(made, ["flows", index, "to"], receiver);
   });
   return made;
 }

@@ -121,12 +121,17 @@ function drawPath(network: Mapping, drawing: Drawing, flows: unknown[], kinds: K
   }
 }
 
+/** Sender and receiver of a flow on a path, where it names at most one. */
+export function endsOnPath(from: unknown, to: unknown): [string, string] {
+  return [String(from ?? (to === "left" ? "right" : "left")), String(to ?? (from === "right" ? "left" : "right"))];
+}
+
 function drawFlow(flow: Mapping, index: number, kinds: Kinds, path?: Mapping): DrawnFlow | undefined {
   const { name, kind } = flow;
   if (typeof name !== "string" || typeof kind !== "string") return undefined;
   const tail = path && (path.per_flow === true || path.per_flow === "on") ? `-${name}` : "";
-  const from = typeof flow.from === "string" ? flow.from : path ? `left${tail}` : "";
-  const to = typeof flow.to === "string" ? flow.to : path ? `right${tail}` : "";
+  const ends = path ? endsOnPath(flow.from, flow.to).map((end) => (end === "left" || end === "right" ? end + tail : end)) : [flow.from, flow.to];
+  const [from, to] = ends.map((end) => (typeof end === "string" ? end : "")) as [string, string];
   const cc = typeof flow.cc === "string" ? flow.cc : String(mapping(flow.cc).name ?? "cubic");
   const controlled = kinds.flows.find((one) => one.kind === kind)?.controlled ?? true;
   const control = controlled ? (cc.split("/").pop() ?? cc) : "";

@@ -21,12 +21,12 @@ export function written({ number, unit }: Quantity): string {
 /** Half of a quantity; undefined where it is none. */
 export function half(text: unknown): string | undefined {
   const found = quantity(text);
-  return found && written({ ...found, number: found.number / 2 });
+  return found && `${Number((found.number / 2).toPrecision(15))} ${found.unit}`;
 }
 
 const UNITS: Record<string, number> = {
   ns: 1e-9, us: 1e-6, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600,
-  "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9,
+  "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12, bps: 1, kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12,
   B: 1, kB: 1e3, MB: 1e6, KiB: 1024, MiB: 1 << 20,
 };
 
