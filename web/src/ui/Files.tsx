@@ -82,7 +82,7 @@ export function Files() {
             </li>
           ))}
           {drafts.filter(has).map((name) => (
-            <li key={`draft ${name}`} className="result">
+            <li key={`draft ${name}`} className="unsaved">
               <button className="item" aria-current={view === "edit" && name === path} onClick={() => void store.documents.open(name)} title={`${name}, kept in this browser`}>
                 <Name path={name} /> <small>not saved</small>
               </button>
