@@ -281,7 +281,7 @@ class Server:
         return JSONResponse(await run_in_threadpool(work))
 
     async def report(self, request: Request) -> Response:
-        """A result's report, written when it is first asked for."""
+        """A result's report, written when it is first asked for after its last run."""
 
         def work() -> Path:
             names = request.query_params.getlist("path")
@@ -297,7 +297,7 @@ class Server:
                 existing = paths[0] / "report.html"
                 return existing if existing.is_file() else library.study_report(paths[0])
             existing = paths[0] / "report.html"
-            if existing.is_file():
+            if existing.is_file() and (self.folder.read_only or _is_current(existing)):
                 return existing
             self._may_write()
             return library.write_report(paths[0])
@@ -510,6 +510,13 @@ class _Assets(StaticFiles):
         response = super().file_response(*args, **settings)
         response.headers["cache-control"] = _YEAR
         return response
+
+
+def _is_current(report: Path) -> bool:
+    """Whether no run of its result has ended since it was written."""
+    manifests = [report.with_name("manifest.json"), *report.parent.glob("run-*/manifest.json")]
+    written = report.stat().st_mtime_ns
+    return all(manifest.stat().st_mtime_ns <= written for manifest in manifests if manifest.is_file())
 
 
 def _number(value: Any, minimum: float, maximum: float) -> int:

@@ -414,6 +414,23 @@ def test_a_run_is_kept_and_reported(client: TestClient, root: Path) -> None:
     assert client.get("/api/archive", params={"path": last["path"]}).content[:2] == b"PK"
 
 
+def test_a_report_that_was_asked_for_before_the_last_run_is_written_again(
+    client: TestClient, root: Path
+) -> None:
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        job = client.post("/api/runs", json={"text": SCENARIO + "repeat: 2\n", "path": "small.yaml"}).json()
+        ended(socket, job["id"])
+    place = root / job["path"]
+    shutil.move(place / "run-2", root / "kept")
+    first = client.get("/api/report", params={"path": job["path"]}).text
+    assert client.get("/api/report", params={"path": job["path"]}).text == first
+    shutil.move(root / "kept", place / "run-2")
+    (place / "run-2" / "manifest.json").touch()
+    second = client.get("/api/report", params={"path": job["path"]}).text
+    assert second != first
+    assert client.get("/api/report", params={"path": job["path"]}).text == second
+
+
 def test_a_run_that_is_stopped_keeps_what_it_has(client: TestClient, root: Path) -> None:
     text = SCENARIO.replace(
         "duration: 3 s", "duration: 100000 s\nsample: {sockets: off, queues: off, flows: 1 s}"
