@@ -116,3 +116,25 @@ def test_a_host_without_gzip_takes_the_agent_as_it_is(hosts: Hosts) -> None:
         right.run("umount", "/usr/bin/gzip")
     assert code == 0, said
     assert right.left() == []
+
+
+def test_a_host_of_ssh_config_alone_is_reached_from_this_machine(hosts: Hosts) -> None:
+    """Its name cannot be resolved."""
+    config = hosts.us.folder / "home/root/.ssh/config"
+    config.write_text("Host known-to-ssh\n  HostName 10.77.0.3\n")
+    try:
+        run = Run(hosts, ONE % "1 s", at={"left": "local:", "right": "ssh://known-to-ssh"})
+        code, said = run.end()
+    finally:
+        config.unlink()
+    assert code == 0, said
+    described = run.manifest["facts"]["hosts"]
+    assert [described[name]["address"] for name in ("left", "right")] == ["10.77.0.1", "10.77.0.3"]
+
+
+def test_a_link_local_address_does_not_do_for_flows(hosts: Hosts) -> None:
+    """Each end would have to name its own interface."""
+    code, said = Run(hosts, ONE % "1 s", at={"right": "ssh://10.77.0.3?address=fe80::77%25eth0"}).end()
+    assert code == 4
+    assert "right was reached at fe80::77%eth0, a link-local address: flows need another" in said
+    assert "?address=ADDRESS" in said

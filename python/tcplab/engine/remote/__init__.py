@@ -197,6 +197,7 @@ class _Execution:
 
     def _describe(self, agents: RemoteAgents) -> None:
         names = [one.name for one in self._connections]
+        described: dict[str, Json] = {}
         for connection, host in zip(
             self._connections,
             agents.ask((name, {"do": "host", "sysctls": list(SYSCTLS)}) for name in names),
@@ -205,28 +206,38 @@ class _Execution:
             name = connection.name
             facts = {key: value for key, value in host.items() if key not in ("event", "id", "reached")}
             self._own[name] = host["reached"]
-            address = connection.place.address or self._own[name] or self._own_address(connection)
-            if address is None:
+            address = connection.place.address or self._own[name]
+            if address is not None:
+                self._addresses[name] = address
+            elif connection.place.scheme != "local":
                 raise TestbedError(
                     f"the address of {name} is unknown",
                     f"--at '{name}={connection.place.url}?address=ADDRESS'",
                 )
-            if self._own[name] is None and connection.place.scheme == "local":
-                self._own[name] = address
-            self._addresses[name] = address
-            self._findings.described(name, {**facts, "address": address})
+            described[name] = facts
         for name, place in self._places.items():
             if place.peer is not None:
                 self._addresses[name] = self._own[name] = address_of(place.host)
                 self._findings.facts.setdefault("peers", {})[name] = self._addresses[name]
-        self._check_loopback()
+        own = self._own_address()
+        for one in self._connections:
+            if one.place.scheme == "local":
+                self._addresses.setdefault(one.name, own)
+                self._own[one.name] = self._own[one.name] or self._addresses[one.name]
+            self._findings.described(one.name, {**described[one.name], "address": self._addresses[one.name]})
+        self._check_addresses()
 
-    def _own_address(self, connection: Connection) -> str | None:
+    def _own_address(self) -> str:
         """The address from which this machine reaches the others."""
-        others = [place for place in self._places.values() if place.scheme != "local"]
-        if connection.place.scheme != "local" or not others:
-            return "127.0.0.1" if connection.place.scheme == "local" else None
-        return own_address(others[0].address or others[0].host)
+        other = next((name for name, place in self._places.items() if place.scheme != "local"), None)
+        if other is None:
+            return "127.0.0.1"
+        place = self._places[other]
+        try:
+            return own_address(place.address or place.host)
+        except TestbedError:
+            # A name of ssh_config(5), which ssh alone knows; or one that only a jump host knows.
+            return own_address(self._addresses[other])
 
     def _impair(self, agents: RemoteAgents) -> None:
         asked = list(impair.commands(self._plan, self._places, self._addresses))
@@ -243,15 +254,16 @@ class _Execution:
             for one in found:
                 path.compare(one, expected)
 
-    def _check_loopback(self) -> None:
-        """Nobody elsewhere reaches a loopback address."""
+    def _check_addresses(self) -> None:
+        """Nobody elsewhere reaches a loopback address, or, without an interface, a link-local one."""
         loops = {name: ipaddress.ip_address(address).is_loopback for name, address in self._addresses.items()}
         if any(loops.values()) and not all(loops.values()):
             name = next(name for name, loop in loops.items() if loop)
-            raise TestbedError(
-                f"{name} was reached at {self._addresses[name]}, where no other host reaches it",
-                f"--at '{name}=ssh://...?address=ADDRESS'",
-            )
+            raise _elsewhere(name, f"{self._addresses[name]}, where no other host reaches it")
+        for name in (ends.other for ends in self._ends.values()):
+            address = self._addresses[name]
+            if ":" in address and ipaddress.ip_address(address).is_link_local:
+                raise _elsewhere(name, f"{address}, a link-local address: flows need another")
 
     def _configure(self, agents: RemoteAgents) -> None:
         """Prepare every agent: first the servers, whose ports their clients must know."""
@@ -351,6 +363,10 @@ class _Execution:
         )
         self._findings.started({name: bound for name, (_, bound) in offsets.items()})
         return at
+
+
+def _elsewhere(name: str, where: str) -> TestbedError:
+    return TestbedError(f"{name} was reached at {where}", f"--at '{name}=ssh://...?address=ADDRESS'")
 
 
 def _of_real_hosts(flow: Flow) -> Flow:
