@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,11 +26,19 @@ Host = Annotated[
     ),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Keep the results there.")]
+# A bulk transfer has segments as large as the path carries: the MSS of this MTU is the largest that iperf3
+# takes (-M). Flows of other kinds have sizes of their own.
+_SEGMENTS = {"tcp": {"mtu": "9256 B"}}
 
 
 def place_of(host: str) -> str:
-    """The URL of a host; a bare name is that of a service."""
-    return host if "://" in host else f"tcplab://{host}"
+    """The URL of a host; a bare name or address is that of a service."""
+    if "://" in host or host.startswith("local:"):
+        return host
+    try:
+        return f"tcplab://[{ipaddress.IPv6Address(host)}]"
+    except ValueError:
+        return f"tcplab://{host}"
 
 
 @contextmanager
@@ -48,7 +57,7 @@ def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | N
         "name": str(flow["kind"]),
         "network": {
             "nodes": ["here", "there"],
-            "links": [{"ends": ["here", "there"], "rate": "unlimited"}],
+            "links": [{"ends": ["here", "there"], "rate": "unlimited", **_SEGMENTS.get(flow["kind"], {})}],
         },
         "flows": [{"name": str(flow["kind"]), "from": "here", "to": "there", **flow}],
         "duration": duration,

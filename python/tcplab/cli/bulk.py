@@ -45,7 +45,9 @@ def run(
     from tcplab.cli.output import say, say_json, show
     from tcplab.present.summary_table import summary as shown
 
-    flow: dict[str, Any] = {"kind": "udp", "rate": udp} if udp else {"kind": "tcp", "cc": cc}
+    # A datagram that an Ethernet carries over either version of IP.
+    udp_flow = {"kind": "udp", "rate": udp, "payload": "1448 B"}
+    flow: dict[str, Any] = udp_flow if udp else {"kind": "tcp", "cc": cc}
     flow |= {"streams": streams, "duration": duration}
     if reverse:
         flow |= {"from": "there", "to": "here"}

@@ -9,7 +9,7 @@ from typing import Any
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.connections import connect
 from tcplab.engine.remote.findings import SYSCTLS
-from tcplab.engine.remote.place import Place
+from tcplab.engine.remote.place import Place, PlaceError
 from tcplab.testbed.agents import Json
 from tcplab.testbed.doctor import Finding, Grade
 
@@ -20,7 +20,10 @@ _AMPLE_BUFFER = 12_500_000
 
 def examine(url: str) -> list[Finding]:
     """Connect, ask, and leave nothing there; raises PlaceError and TestbedError."""
-    connection = connect(_NAME, Place.read(url))
+    place = Place.read(url)
+    if place.peer is not None:
+        raise PlaceError(f"{url!r}: a host without tcplab says nothing about itself")
+    connection = connect(_NAME, place)
     try:
         connection.prepare()
         connection.start()
