@@ -113,7 +113,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_a_directory_with_results_is_not_overwritten(tmp_path: Path) -> None:
     create_result_dir(tmp_path, "tcplab: 1\n")
     RunWriter(run_dir_of(tmp_path, 1), PLAN)
-    with pytest.raises(ResultsError, match="already holds results"):
+    with pytest.raises(ResultsError, match="already holds results; give another directory with --output"):
         create_result_dir(tmp_path, "tcplab: 1\n")
 
 
