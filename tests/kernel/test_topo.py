@@ -239,7 +239,9 @@ def _same_network(process: int) -> list[str]:
 
 def test_two_labs_side_by_side(topo: Topo, scenario: Path, name: str) -> None:
     other = f"{name}-2"
-    assert topo("up", scenario, "--name", other).returncode == 0
+    second = topo("up", scenario, "--name", other)
+    assert second.returncode == 0
+    assert f"tcplab topo shell a --lab {other}\n" in second.stdout
     try:
         assert topo("wait").returncode == 0
         assert topo("wait", "--lab", other).returncode == 0

@@ -84,7 +84,9 @@ def up(
     first = next(iter(lab.about["nodes"]))
     if has_routing(plan):
         say(f"  tcplab topo wait --lab {lab.name}    until its routers have converged")
-    say(f"  tcplab topo shell {first}")
+    # The only one that is up needs no name.
+    which = f" --lab {lab.name}" if len(held.names()) > 1 else ""
+    say(f"  tcplab topo shell {first}{which}")
     say(f"  tcplab topo down {lab.name}")
 
 
