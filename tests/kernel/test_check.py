@@ -59,6 +59,17 @@ def test_a_window_no_kernel_has_is_refused_whoever_asks() -> None:
     assert "at most" in only(check({"receive_buffer": "2 GB"})).message
 
 
+@pytest.mark.parametrize(("generator", "most"), [("native", 32_767), ("iperf3", 9_216)])
+def test_an_mss_that_no_socket_takes_is_refused(generator: str, most: int) -> None:
+    """A wide MTU has one, whose segments the simulator sends."""
+    wide = {"path": {**PATH["path"], "mtu": "60000 B"}}
+    problem = only(check({"generator": generator}, wide))
+    assert problem.where == "flows.f.mss"
+    assert f"59960 B: {most} B at most" in problem.message
+    assert problem.fatal
+    assert check({"generator": generator, "mss": f"{most} B"}, wide) == []
+
+
 def test_an_unknown_control_is_refused_with_those_there_are() -> None:
     with pytest.raises(ScenarioErrors, match="unknown congestion control `nonesuch`"):
         check({"cc": "nonesuch"})

@@ -40,6 +40,8 @@ _LARGEST_BUFFER = (1 << 30) - 1
 _BUFFERS = {"wmem_max": "send_buffer", "rmem_max": "receive_buffer"}
 # A TAP device's frame, with its Ethernet header, is at most 64 KiB.
 _LARGEST_MTU = 65_521
+# The largest TCP_MAXSEG (MAX_TCP_WINDOW), and the largest -M of iperf3 (MAX_MSS).
+_LARGEST_MSS = {"native": 32_767, "iperf3": 9_216}
 _FASTEST_SAMPLING = 1_000_000
 
 
@@ -58,7 +60,7 @@ def problems(plan: Plan) -> list[Problem]:
     loading = loader() if wanted(plan) else {}
     for flow in plan["flows"]:
         found += [*_control(flow, controls, loading), *_generator(flow), *_family(flow, probed)]
-        found += [*_polling(flow)]
+        found += [*_segments(flow), *_polling(flow)]
     return [*found, *_windows(plan["flows"]), *_sampling(plan)]
 
 
@@ -301,6 +303,18 @@ def _generator(flow: Flow) -> Iterator[Problem]:
         has = "an unknown version" if found is None else ".".join(map(str, found))
         yield Problem(
             where, f"iperf3 is too old: {program} is {has}", f"install {wanted} or newer from a backport"
+        )
+
+
+def _segments(flow: Flow) -> Iterator[Problem]:
+    generator = flow.get("generator", "native")
+    mss = max(int(end.get("mss", 0)) for end in (flow.get("sender") or {}, flow.get("receiver") or {}))
+    if mss > _LARGEST_MSS[generator]:
+        most, who = _LARGEST_MSS[generator], "iperf3" if generator == "iperf3" else "Linux"
+        yield Problem(
+            f"flows.{flow['name']}.mss",
+            f"{who} takes no MSS of {mss} B: {most} B at most",
+            f"set `mss: {most} B`, a smaller `mtu`, or use `--engine sim`",
         )
 
 
