@@ -26,6 +26,14 @@ def test_a_signal_to_its_process_alone_ends_it(ending: signal.Signals, start: St
     assert (server.returncode, said) == (0, "")
 
 
+def test_an_address_of_another_machine_is_said_to_be_so(tcplab: Callable[..., Ended], here: Path) -> None:
+    """Another port would not help."""
+    done = tcplab("serve", "--bind", "192.0.2.1", "--state", here / "state")
+    assert done.returncode == 3, done.stderr
+    assert "cannot listen on 192.0.2.1:5230" in done.stderr
+    assert "hint: give an address of this machine: --bind" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["bulk run", "echo run", "ping", "doctor"])
 def test_a_url_that_cannot_be_read_is_wrong_input(command: str, tcplab: Callable[..., Ended]) -> None:
     for url, why in (

@@ -97,7 +97,11 @@ pub fn main() -> u8 {
         match listen(*address) {
             Ok(listener) => listeners.push(listener),
             Err(error) => {
-                return refuse(format!("cannot listen on {address}: {error}"), "choose another port: --port");
+                let hint = match error.kind() {
+                    io::ErrorKind::AddrNotAvailable => "give an address of this machine: --bind",
+                    _ => "choose another port: --port",
+                };
+                return refuse(format!("cannot listen on {address}: {error}"), hint);
             }
         }
     }
