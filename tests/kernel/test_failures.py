@@ -122,6 +122,33 @@ def test_without_tun_the_commands_that_make_it_are_named(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("mounts")
+def test_settings_that_nobody_may_change_are_named_with_the_command_that_opens_them(folder: Path) -> None:
+    """Docker mounts them so."""
+    closed = in_a_shell("mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys")
+    around = ("unshare", "--mount", *closed)
+    code, said = run(folder, around=around)
+    assert code == 3
+    assert "Read-only file system" in said
+    assert "sudo mount -o remount,rw /proc/sys" in said
+    assert not (folder / "out").exists()
+    doctor = [*around, sys.executable, "-m", "tcplab", "doctor", "--json"]
+    done = subprocess.run(doctor, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 3
+    grades = {one["name"]: one["grade"] for one in json.loads(done.stdout)["findings"]}
+    assert grades["sysctls"] == "missing"
+
+
+@pytest.mark.usefixtures("users")
+@pytest.mark.parametrize("lacking", ["net_admin", "net_raw", "sys_admin"])
+def test_root_without_one_of_the_privileges_takes_a_user_namespace(folder: Path, lacking: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root has privileges to give up")
+    code, said = run(folder, around=("setpriv", f"--bounding-set=-{lacking}", f"--inh-caps=-{lacking}"))
+    assert code == 0, said
+    assert load(folder / "out").flows["bytes_received"].sum() > 0
+
+
+@pytest.mark.usefixtures("mounts")
 def test_a_full_disk_is_named_and_what_was_recorded_can_be_read(folder: Path) -> None:
     (folder / "short.yaml").write_text(SCENARIO.replace("DURATION", "20 s"), encoding="utf-8")
     small, kept = folder / "small", folder / "kept"

@@ -11,8 +11,9 @@ use nix::unistd::sethostname;
 
 use crate::netlink::{self, Kernel};
 
-/// Capability number 21, capabilities(7).
-const CAP_SYS_ADMIN: u32 = 21;
+/// Capabilities for making namespaces, and for configuring and capturing in them: CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN
+/// (capabilities(7)). Root of a container may have one of them without the others.
+const NEEDED: u64 = 1 << 12 | 1 << 13 | 1 << 21;
 /// Settings of Ubuntu, Debian and Linux that forbid user namespaces: the value that does, one that does not.
 const GATES: [(&str, &str, &str); 3] = [
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
@@ -142,12 +143,12 @@ pub(crate) fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Whether this process may make namespaces itself.
+/// Whether this process may make and configure namespaces without a user namespace.
 pub(crate) fn is_privileged() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask >> CAP_SYS_ADMIN & 1 == 1)
+        .is_some_and(|mask| mask & NEEDED == NEEDED)
 }
 
 /// Which network namespace a process is in; none for one that has ended or may not be looked at.

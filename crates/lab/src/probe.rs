@@ -20,6 +20,9 @@ use crate::{namespace, sysctl};
 const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 const TAP_WITH_HEADER: libc::c_short = 0x0002 | 0x1000 | 0x4000;
 
+/// A setting that every kernel has, and every lab sets.
+const FORWARDING: &str = "net.ipv4.ip_forward";
+
 /// Tries everything and returns what could be done: null, or why something could not.
 pub fn probe(sysctls: &[String]) -> Value {
     let mut found = Map::new();
@@ -45,6 +48,7 @@ pub fn probe(sysctls: &[String]) -> Value {
         found.insert("ipv6".into(), said(UdpSocket::bind("[::]:0")));
         found.insert("netem".into(), netem);
         found.insert("accecn".into(), said(accecn()));
+        found.insert("sysctls".into(), sysctl::write(FORWARDING, "1").err().into());
         // The settings of an interface appear with it: until then those of `default` stand for them.
         let (there, absent): (Vec<&String>, Vec<&String>) =
             sysctls.iter().partition(|name| sysctl::path(name).exists());

@@ -16,11 +16,11 @@ from tcplab.plan.types import Flow, Plan
 from tcplab.testbed import netem
 from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.agents import Json
-from tcplab.testbed.controls import available, kernel_name, load_command, loader, ours, wanted
+from tcplab.testbed.controls import available, kernel_name, lab_loader, load_command, ours, wanted
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout, lay_out
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
-from tcplab.testbed.probe import Probed, probe, tun_hint
+from tcplab.testbed.probe import SYSCTLS_HINT, Probed, probe, tun_hint
 from tcplab.testbed.tools import IPERF3, iperf3_version
 
 # Where Debian's package has FRR's daemons.
@@ -57,7 +57,7 @@ def problems(plan: Plan) -> list[Problem]:
     if plan["emulator"] == "netem":
         found += _netem(plan, probed)
     controls = available()
-    loading = loader() if wanted(plan) else {}
+    loading = lab_loader(privileged=probed.privileged) if wanted(plan) else {}
     for flow in plan["flows"]:
         found += [*_control(flow, controls, loading), *_generator(flow), *_family(flow, probed)]
         found += [*_segments(flow), *_polling(flow)]
@@ -73,6 +73,10 @@ def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
             f"this machine does not let you make {kind} namespaces: {why}",
             remedy(),
         )
+        return
+    if probed.sysctls:
+        message = f"hosts and routers need settings of their own: {probed.sysctls}"
+        yield Problem("engine", message, SYSCTLS_HINT)
         return
     if layout.emulated and probed.tun:
         yield Problem(
@@ -168,7 +172,7 @@ def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
                 yield Problem(
                     where, f"{name} is not a network setting: it applies to the whole machine", _by_hand(name)
                 )
-            elif name in probed.read_only:
+            elif name in probed.read_only and not probed.sysctls:
                 yield Problem(
                     where, f"{name} applies to the whole machine, not to a network namespace", _by_hand(name)
                 )

@@ -174,6 +174,16 @@ def loader() -> Json:
     return {key: hello[key] for key in ("controls", "not_built", "obstacle", "swept")}
 
 
+def lab_loader(*, privileged: bool) -> Json:
+    """The loader of a lab: the same, but for one without privileges, whose user namespace may load none."""
+    hello = loader()
+    if privileged or hello["obstacle"] is not None:
+        return hello
+    message = "networks take a user namespace here, whose capabilities do not count"
+    hint = "start this process with CAP_SYS_ADMIN, CAP_NET_ADMIN and CAP_NET_RAW, too"
+    return {**hello, "obstacle": {"message": message, "hint": hint}}
+
+
 def available() -> list[str]:
     """The controls that are built in or loaded, by the kernel's names."""
     try:

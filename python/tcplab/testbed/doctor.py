@@ -16,7 +16,7 @@ from tcplab.cc import compiler
 from tcplab.testbed import controls, tools
 from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
-from tcplab.testbed.probe import Probed, probe, tun_hint
+from tcplab.testbed.probe import SYSCTLS_HINT, Probed, probe, tun_hint
 
 
 class Grade(StrEnum):
@@ -60,7 +60,8 @@ def examine() -> list[Finding]:
     found += [_device("veth", "links without settings", probed.veth, "sudo modprobe veth")]
     found += [_device("bridge", "switches", probed.bridge, "sudo modprobe bridge")]
     found += [_device("packet sockets", "captures at hosts", probed.capture, "sudo modprobe af_packet")]
-    found += [_agent(), *_controls(), _loading(), *_compilers()]
+    found += [_device("sysctls", "settings of hosts and routers", probed.sysctls, SYSCTLS_HINT)]
+    found += [_agent(), *_controls(), _loading(probed), *_compilers()]
     found += [*_buffers(), _cores(), _clock(), _timer(), _ipv6(probed)]
     return [*found, _accecn(probed), _netem(probed), *_tools()]
 
@@ -130,8 +131,8 @@ def _controls() -> Iterator[Finding]:
             yield Finding(f"control {name}", Grade.WARN, "this kernel does not have it", hint)
 
 
-def _loading() -> Finding:
-    hello = controls.loader()
+def _loading(probed: Probed) -> Finding:
+    hello = controls.lab_loader(privileged=probed.privileged)
     obstacle = hello["obstacle"] or hello["not_built"]
     if obstacle is not None:
         said = f"controls cannot be loaded into the kernel: {obstacle['message']}"

@@ -33,6 +33,8 @@ class Probed:
     netem: str | None = None
     accecn: str | None = None
     """Accurate ECN."""
+    sysctls: str | None = None
+    """Settings of a namespace of its own."""
     read_only: list[str] = field(default_factory=list)
     """Settings that a namespace has, but may not change."""
     absent: list[str] = field(default_factory=list)
@@ -44,6 +46,12 @@ def tun_hint(why: str) -> str:
     if os.strerror(errno.EACCES) in why:
         return "sudo chmod 666 /dev/net/tun"
     return "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200"
+
+
+SYSCTLS_HINT = (
+    "sudo mount -o remount,rw /proc/sys; start a container with --security-opt systempaths=unconfined"
+)
+"""Makes settings of namespaces writable."""
 
 
 def probe(sysctls: Iterable[str] = ()) -> Probed:

@@ -36,6 +36,15 @@ def test_controls_that_a_killed_tcplab_had_left_are_named(monkeypatch: pytest.Mo
     assert said.endswith("tl_reno; removed, left by a tcplab that was killed: tl_cubic_2")
 
 
+def test_controls_are_not_loaded_from_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CAP_BPF, and without what a network takes."""
+    hello = {"controls": ["reno"], "not_built": None, "obstacle": None, "swept": []}
+    monkeypatch.setattr(controls, "loader", lambda: hello)
+    found = examined(monkeypatch, Probed(privileged=False))["tcplab's controls"]
+    assert found.grade is Grade.WARN
+    assert "CAP_SYS_ADMIN" in found.hint
+
+
 def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = "run as root, or: sudo sysctl -w user.max_user_namespaces=10000"
     monkeypatch.setattr(doctor, "remedy", lambda: closed)
