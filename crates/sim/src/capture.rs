@@ -63,6 +63,27 @@ pub struct Frame {
     pub corrupted: bool,
 }
 
+impl Frame {
+    /// Puts the segments of `before` in front, if this is the one that follows them in a burst.
+    fn join(&mut self, before: &Frame) -> bool {
+        let ports = |frame: &Frame| (frame.source_port, frame.destination_port);
+        let (Body::Tcp(segment), Body::Tcp(first)) = (&mut self.body, &before.body) else { return false };
+        if ports(before) != (self.source_port, self.destination_port)
+            || (before.source, before.destination) != (self.source, self.destination)
+            || segment.seq != first.seq.wrapping_add(first.len)
+        {
+            return false;
+        }
+        *segment = tcplab_tcp::Segment {
+            len: first.len + segment.len,
+            flags: first.flags | segment.flags,
+            more: segment.more,
+            ..*first
+        };
+        true
+    }
+}
+
 /// The captured interfaces and the addresses of packets.
 pub(crate) struct Capture {
     sink: Box<dyn CaptureSink>,
@@ -73,8 +94,8 @@ pub(crate) struct Capture {
     journeys: Vec<[Journey; 2]>,
     /// By stream: its flow, and its server's port.
     flows: Vec<(usize, u16)>,
-    /// A burst that leaves a host, segment by segment.
-    burst: Option<Frame>,
+    /// By interface, a burst that leaves it segment by segment.
+    bursts: Vec<Option<Frame>>,
 }
 
 /// The addresses of a flow's packets on their way from one end to the other.
@@ -131,7 +152,9 @@ impl Capture {
             flows.extend((0..flow.streams).map(|stream| (number, server_port(flow, number, stream))));
         }
         let at = plan.capture.as_ref().map_or(CaptureAt::Wire, |capture| capture.at);
-        Ok(Capture { sink, at, interfaces: Capture::interfaces(plan).1, journeys, flows, burst: None })
+        let (captured, interfaces) = Capture::interfaces(plan);
+        let bursts = vec![None; captured.len()];
+        Ok(Capture { sink, at, interfaces, journeys, flows, bursts })
     }
 
     /// Something happened to `packet` on `direction`.
@@ -157,41 +180,32 @@ impl Capture {
                     self.sink.frame(interface, at, &frame);
                 }
             }
-            Event::Enqueue | Event::Drop if self.at == CaptureAt::Host => {
-                let Some(interface) = sending else { return };
-                self.join_burst(interface, at, packet, bodies, direction);
-            }
             _ => {}
         }
     }
 
-    /// The segments of one TSO burst are handed to the link one after the other at one time.
-    fn join_burst(
-        &mut self,
-        interface: usize,
-        at: Time,
-        packet: &Packet,
-        bodies: &Bodies,
-        direction: DirectionId,
-    ) {
-        let Some(mut frame) = self.frame(packet, bodies, direction, true) else { return };
-        let mut more = false;
-        if let Body::Tcp(segment) = &mut frame.body {
-            more = segment.more;
-            if let Some(Frame { body: Body::Tcp(first), .. }) = self.burst {
-                *segment = tcplab_tcp::Segment {
-                    len: first.len + segment.len,
-                    flags: first.flags | segment.flags,
-                    more: false,
-                    ..first
-                };
-            }
+    /// A node hands `packet` to `direction`. Captured at the host it is seen here, once, whatever the link does with it: a
+    /// queue may drop what it has accepted, and loss may come before the queue.
+    pub(crate) fn hand_over(&mut self, at: Time, packet: &Packet, bodies: &Bodies, direction: DirectionId) {
+        if self.at != CaptureAt::Host {
+            return;
         }
-        if more {
-            self.burst = Some(frame);
-        } else {
-            self.burst = None;
-            self.sink.frame(interface, at, &frame);
+        let Some(interface) = self.interfaces[direction as usize][0] else { return };
+        let Some(frame) = self.frame(packet, bodies, direction, true) else { return };
+        self.join_burst(interface, at, frame);
+    }
+
+    /// The segments of one TSO burst are handed over one after the other.
+    fn join_burst(&mut self, interface: usize, at: Time, mut frame: Frame) {
+        if let Some(before) = self.bursts[interface].take()
+            && !frame.join(&before)
+        {
+            // The host's own interface had no room for the rest of that burst.
+            self.sink.frame(interface, at, &before);
+        }
+        match frame.body {
+            Body::Tcp(segment) if segment.more => self.bursts[interface] = Some(frame),
+            _ => self.sink.frame(interface, at, &frame),
         }
     }
 

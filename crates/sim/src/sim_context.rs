@@ -256,6 +256,11 @@ impl SimContext {
     #[inline(always)]
     pub(crate) fn enqueue<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
         let now = self.schedule.now();
+        if M::CAPTURE
+            && let Some(capture) = &mut self.recorder.capture
+        {
+            capture.hand_over(now, &packet, &self.bodies, direction);
+        }
         let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
         self.network.link(direction).enqueue(packet, now, &mut observer);
     }

@@ -92,6 +92,71 @@ fn at_the_host_a_burst_is_one_packet() {
     assert_eq!(host[0].1, Time::ZERO, "the SYN is seen before it is sent");
 }
 
+/// Directions that drop what they have accepted already, or lose it before it comes to the queue.
+fn unkind_directions() -> [(&'static str, Value); 5] {
+    let narrow = |settings: Value| with(direction(10_000_000, 5 * MS), settings);
+    let queue = |settings: Value| narrow(json!({ "queue": settings }));
+    let lost = json!({"model": {"kind": "list", "packets": [4, 9, 10, 16, 25]}, "before_queue": true});
+    [
+        ("drr", queue(json!({"kind": "drr", "limit": {"packets": 6}}))),
+        (
+            "codel",
+            queue(json!({"kind": "codel", "limit": {"packets": 40}, "target": MS, "interval": 5 * MS})),
+        ),
+        ("loss before the queue", narrow(json!({ "loss": lost }))),
+        ("mark", queue(json!({"kind": "droptail", "limit": {"packets": 6}, "mark_above": {"packets": 2}}))),
+        ("down", narrow(json!({"changes": [{"at": 30 * MS, "up": false}, {"at": 50 * MS, "up": true}]}))),
+    ]
+}
+
+#[test]
+fn at_the_host_each_packet_is_seen_once_whatever_becomes_of_it() {
+    for (name, forward) in unkind_directions() {
+        let traffic = with(udp(20_000_000), json!({"stop": 100 * MS, "ect": 0}));
+        let mut plan = path(forward, direction(100_000_000, 5 * MS), vec![flow("u", traffic)]);
+        plan["capture"] = json!({"what": "headers", "at": "host", "nodes": ["a"]});
+        let sent = run(&plan).tables.flows.segments_sent.get(0).expect("datagrams");
+        let numbers: Vec<u64> = captured(&plan)
+            .1
+            .iter()
+            .filter_map(|(_, _, frame)| match frame.body {
+                Body::Udp { number, .. } => Some(number),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(numbers, (0..sent as u64).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn at_the_host_every_byte_is_seen_as_often_as_it_was_sent() {
+    for (name, forward) in unkind_directions() {
+        let traffic = || with(tcp("cubic"), json!({"bytes": 200_000, "stop": null}));
+        let flows = vec![flow("t", traffic()), flow("u", traffic())];
+        let mut plan = path(forward, direction(100_000_000, 5 * MS), flows);
+        plan["capture"] = json!({"what": "headers", "at": "host", "nodes": ["a"]});
+        let run = run(&plan);
+        let (_, seen) = captured(&plan);
+        for (number, flow) in ["t", "u"].into_iter().enumerate() {
+            let row = run.flow(flow);
+            let again = run.tables.flows.retransmits.get(row).expect("counted");
+            let (mut first, mut segments) = (0, 0);
+            for (_, _, frame) in
+                seen.iter().filter(|s| s.2.outgoing && s.2.source_port == 40_000 + number as u16)
+            {
+                let Body::Tcp(segment) = frame.body else { continue };
+                if segment.retransmission {
+                    segments += segment.len.div_ceil(1448).max(1);
+                } else {
+                    first += segment.len;
+                }
+            }
+            assert_eq!((first, i64::from(segments)), (200_000, again as i64), "{name}, {flow}");
+            assert!(again > 0 || name == "mark", "{name}: nothing was lost");
+        }
+    }
+}
+
 #[test]
 fn over_ipv6_segments_are_shorter_by_its_longer_header() {
     let mut plan = transfer("wire", &["a"]);
