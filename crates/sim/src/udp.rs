@@ -42,10 +42,9 @@ impl Pacer {
             self.next += Span::from_ns(self.interval);
         }
     }
-    /// The next datagram leaves at `time`, the following ones evenly after it.
-    pub(crate) fn restart(&mut self, time: Time) {
-        self.next = time;
-        self.remainder = 0;
+    /// The next datagram and those that follow leave so much later.
+    pub(crate) fn postpone(&mut self, by: Span) {
+        self.next += by;
     }
 }
 

@@ -98,13 +98,14 @@ impl UdpStream {
         }
     }
 
-    /// A datagram that would fall into a pause is the first one after it.
+    /// A pause puts off what was to leave in it: datagrams keep their interval in the time in which the source sends. So the
+    /// rate is kept, however short that time is.
     fn skip_pauses(&mut self) {
         let Some(pauses) = &mut self.pauses else { return };
         while self.pacer.next() >= self.pause && self.pause < self.stop {
-            let resume = self.pause + pauses.off();
-            self.pacer.restart(resume);
-            self.pause = resume + pauses.on();
+            let off = pauses.off();
+            self.pacer.postpone(off);
+            self.pause += off + pauses.on();
         }
     }
 

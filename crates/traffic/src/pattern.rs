@@ -43,6 +43,20 @@ impl Phases {
         (self.sending, self.until)
     }
 
+    /// How long the source is silent before it sends what was due at `time`, had it never paused since the last call; and
+    /// until when it sends then. It keeps its interval in the time in which it sends. Takes the place of `at`.
+    pub fn pause_before(&mut self, time: u64) -> (u64, u64) {
+        let mut pause = 0;
+        while let Some(pattern) = self.pattern
+            && time.saturating_add(pause) >= self.until
+        {
+            let off = self.draw(pattern.off);
+            pause += off;
+            self.until = self.until.saturating_add(off).saturating_add(self.draw(pattern.on));
+        }
+        (pause, self.until)
+    }
+
     /// At least a microsecond, so that time always advances.
     fn draw(&mut self, mean: Span) -> u64 {
         let exponential =
@@ -74,6 +88,28 @@ mod tests {
         assert_eq!(phases.at(100 * MS), (true, 110 * MS));
         assert_eq!(phases.at(110 * MS), (false, 115 * MS));
         assert_eq!(phases.at(131 * MS), (true, 140 * MS));
+    }
+
+    #[test]
+    fn what_would_fall_into_a_pause_is_put_off_by_it() {
+        let pattern = Pattern {
+            on: Span::from_ms(10),
+            off: Span::from_ms(5),
+            distribution: PatternDistribution::Constant,
+        };
+        let mut phases = Phases::new(Some(pattern), 0, 1, 0);
+        assert_eq!(phases.pause_before(9 * MS), (0, 10 * MS));
+        assert_eq!(
+            phases.pause_before(13 * MS),
+            (5 * MS, 25 * MS),
+            "due 3 ms into the second time of sending"
+        );
+        assert_eq!(phases.pause_before(18 * MS), (0, 25 * MS));
+        assert_eq!(
+            phases.pause_before(47 * MS),
+            (15 * MS, 70 * MS),
+            "after 22 ms more of sending: in the fifth"
+        );
     }
 
     #[test]

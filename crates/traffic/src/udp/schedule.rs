@@ -43,10 +43,9 @@ impl Schedule {
         (0..max).take_while(|&ahead| self.due_after(ahead) <= time).count() as u64
     }
 
-    /// Goes on at `time` after a pause.
-    pub fn resume(&mut self, time: u64) {
-        self.base = time;
-        self.next = 0;
+    /// The next datagram and those that follow are due so much later.
+    pub fn postpone(&mut self, by: u64) {
+        self.base = self.base.saturating_add(by);
     }
 }
 
@@ -69,7 +68,7 @@ mod tests {
         assert_eq!(schedule.due_by(90_000_000, 4), 4);
         schedule.advance(3);
         assert_eq!(schedule.due(), 4_000_000);
-        schedule.resume(10_000_000);
-        assert_eq!((schedule.due(), schedule.due_after(1)), (10_000_000, 11_000_000));
+        schedule.postpone(10_000_000);
+        assert_eq!((schedule.due(), schedule.due_after(1)), (14_000_000, 15_000_000));
     }
 }

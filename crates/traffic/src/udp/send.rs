@@ -110,9 +110,9 @@ impl Sender<'_> {
             if due >= self.stop {
                 return Ok(0);
             }
-            let (sending, until) = self.phases.at(due);
-            if !sending {
-                self.schedule.resume(until);
+            let (pause, until) = self.phases.pause_before(due);
+            if pause > 0 {
+                self.schedule.postpone(pause);
                 continue;
             }
             if !self.wait(due.max(before.saturating_add(rest))) {
