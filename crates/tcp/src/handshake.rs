@@ -134,6 +134,7 @@ impl Connection {
             // The peer did not see our SYN-ACK.
             if segment.flags & ACK == 0 && segment.seq.wrapping_add(1) == self.rcv.nxt {
                 self.accecn_note_syn_again(segment);
+                self.snd.counters.retransmits += 1;
                 self.send_syn_ack();
             }
             return false;
@@ -157,6 +158,7 @@ impl Connection {
             return;
         }
         self.handshake.retries += 1;
+        self.snd.counters.retransmits += 1;
         if self.state == State::SynSent {
             self.send_syn();
         } else {

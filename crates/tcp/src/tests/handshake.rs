@@ -47,15 +47,16 @@ fn a_small_fixed_buffer_needs_a_small_scale() {
 fn a_lost_syn_is_retransmitted_after_1_2_4_seconds_and_given_up_after_127() {
     let mut end = Connection::connect(&Config::default(), control("reno"), 7, Time::ZERO);
     assert!(end.poll_transmit(Time::ZERO).is_some());
-    let mut times = vec![];
+    let (mut times, mut now) = (vec![], Time::ZERO);
     while end.poll_timeout() != Time::NEVER {
-        let now = end.poll_timeout();
+        now = end.poll_timeout();
         end.handle_timeout(now);
         while end.poll_transmit(now).is_some() {
             times.push(now.as_us() / 1_000_000);
         }
     }
     assert_eq!(times, [1, 3, 7, 15, 31, 63]);
+    assert_eq!(end.info(now).retransmits, 6, "they count, as in Linux (`total_retrans`)");
     assert_eq!(end.poll_notice(), Some(Notice::Aborted));
 }
 
