@@ -31,6 +31,7 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
         found.extend(sentences.map(|sentence| (sentence, name.clone())));
     }
     windows(plan, &mut found);
+    buffers(plan, &mut found);
     proxies(plan, &mut found);
     let end = plan.duration;
     for flow in &plan.flows {
@@ -219,6 +220,21 @@ fn windows(plan: &Plan, found: &mut Vec<(String, String)>) {
             size(bdp)
         );
         found.push((sentence, format!("flow {}", flow.name)));
+    }
+}
+
+/// Limits of auto-tuning below where it begins: Linux never makes a buffer smaller.
+fn buffers(plan: &Plan, found: &mut Vec<(String, String)>) {
+    for node in plan.nodes.iter().filter(|node| node.kind.traits().ends_flows) {
+        let (first, maximum) = (node.tcp.receive_buffer_initial, node.tcp.receive_buffer_max);
+        if maximum < first {
+            let sentence = format!(
+                "`receive_buffer_max` of {} has no effect: a socket begins with `receive_buffer_initial`, {}",
+                size(maximum),
+                size(first)
+            );
+            found.push((sentence, format!("node {}", node.name)));
+        }
     }
 }
 

@@ -148,6 +148,19 @@ fn queues_with_settings_rarely_intended_are_warned_of() {
 }
 
 #[test]
+fn a_maximum_below_where_a_receive_buffer_begins_is_warned_of() {
+    let said = |settings: &str| warnings(&made(&format!(", right: {{{settings}}}"), ""));
+    assert_eq!(
+        said("receive_buffer_max: 10 kB"),
+        [
+            "node right: `receive_buffer_max` of 10 kB has no effect: a socket begins with `receive_buffer_initial`, \
+          131.072 kB"
+        ]
+    );
+    assert_eq!(said("receive_buffer_max: 10 kB, receive_buffer_initial: 10 kB"), Vec::<String>::new());
+}
+
+#[test]
 fn an_accelerated_path_has_a_gateway_beside_its_left_host() {
     let plan = made(", accelerate: {towards_server: {cc: bbr1}}", "");
     let named = |name: &str| plan.nodes.iter().find(|node| node.name == name).expect("a node");
