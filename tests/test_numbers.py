@@ -86,6 +86,26 @@ def test_over_ipv6_the_longer_header_is_missing_from_the_goodput(simulate: Simul
     assert goodput(run, "bulk", 2) == pytest.approx(100e6 * (PAYLOAD - 20) / FRAME, rel=0.001)
 
 
+@pytest.mark.parametrize("payload", ["16 B", "100 B", "1472 B"])
+@pytest.mark.parametrize("link", ["rate: 10 Mbit/s", "rate: 10 Mbit/s, overhead: pppoe-atm", "trace: steady"])
+def test_a_link_that_is_never_idle_is_fully_utilized(
+    link: str, payload: str, tmp_path: Path, simulate: Simulate
+) -> None:
+    """Whatever its framing and the size of the packets: twice its rate is offered, from the start on."""
+    trace = tmp_path / "steady"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 11)))
+    run = simulate(f"""
+        tcplab: 1
+        name: busy
+        network:
+          path: {{{link.replace("steady", str(trace))}, rtt: 10 ms, queue: 50 packets}}
+        flows:
+          - {{name: datagrams, kind: udp, rate: 25 Mbit/s, payload: {payload}, duration: 2 s}}
+    """)
+    (link_row,) = run.summary().links
+    assert link_row.figures["utilization"].value == pytest.approx(1, abs=0.002)
+
+
 def _lossy(cc: str, loss: str, rtt: float, seconds: float) -> str:
     # Buffers far above any window that the loss rates allow, so that nothing but loss limits the flow.
     return f"""

@@ -218,6 +218,8 @@ impl<P: Packet> Channel<P> {
         let Queued { mut packet, number, .. } = sent;
         stats.serialized += 1;
         stats.bytes_serialized += u64::from(packet.frame_len());
+        let len = self.overhead.len_on_wire(packet.frame_len());
+        stats.capacity_used += u64::from(self.service.capacity_of(len));
         observer.on(Event::Depart, at, &packet, waiting);
         if is_lost {
             stats.lost += 1;

@@ -27,6 +27,8 @@ pub(crate) struct Plain {
     bytes_dropped: u64,
     serializer: Serializer,
     overhead: Overhead,
+    /// Bytes on the wire of all that was accepted.
+    wire_bytes: u64,
     delay: Span,
     /// When the serializer is free.
     free: Time,
@@ -53,6 +55,7 @@ impl Plain {
             bytes_dropped: 0,
             serializer: Serializer::new(*rate),
             overhead: config.overhead,
+            wire_bytes: 0,
             delay: config.delay,
             free: Time::ZERO,
         })
@@ -84,7 +87,9 @@ impl Plain {
             }
         }
         let begin = if is_busy { self.free } else { now };
-        self.free = self.serializer.send(begin, is_busy, self.overhead.len_on_wire(frame_len));
+        let len = self.overhead.len_on_wire(frame_len);
+        self.wire_bytes += u64::from(len);
+        self.free = self.serializer.send(begin, is_busy, len);
         line.push(self.free + self.delay, now, packet);
     }
 
@@ -156,9 +161,21 @@ impl Plain {
         (packets, bytes - u64::from(sending))
     }
 
+    /// Bytes on the wire of the packets that have left, which have been counted.
+    fn wire_bytes_left<P: Packet>(&self, line: &DelayLine<P>, stats: &Stats) -> u64 {
+        if self.overhead.is_none() {
+            return stats.bytes_serialized;
+        }
+        let inside = (0..).map_while(|ahead| self.queued(ahead, line, stats));
+        let len = |entry: &Entry<P>| u64::from(self.overhead.len_on_wire(entry.packet.frame_len()));
+        self.wire_bytes - inside.map(len).sum::<u64>()
+    }
+
     /// The packets and bytes that wait at `now`.
     pub(crate) fn sample<P: Packet>(&self, now: Time, line: &DelayLine<P>, stats: &mut Stats) -> QueueSample {
-        let Some(sending) = self.settle(now, line, stats) else { return QueueSample::default() };
+        let sending = self.settle(now, line, stats);
+        stats.capacity_used = self.wire_bytes_left(line, stats);
+        let Some(sending) = sending else { return QueueSample::default() };
         let (packets, bytes) = self.waiting(sending, stats);
         let head = self.queued(1, line, stats);
         let head_sojourn = head.map_or(Span::ZERO, |head| now.since(head.since));

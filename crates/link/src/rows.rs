@@ -56,6 +56,7 @@ impl QueueTables<'_> {
             marks: stats.marked,
             lost: stats.lost,
             bytes_out: stats.bytes_serialized,
+            capacity_used: stats.capacity_used,
         });
         let few = classes.len() <= FEW_CLASSES;
         for class in classes.iter().filter(|class| few || class.backlog.packets > 0) {

@@ -4,7 +4,7 @@ use tcplab_units::{Rate, Time};
 
 use crate::config::Direction;
 use crate::serializer::Serializer;
-use crate::trace_service::TraceService;
+use crate::trace_service::{self, TraceService};
 
 /// The server behind the queue. Its kind has a byte of its own, which is read faster than a niche.
 #[derive(Clone, Debug)]
@@ -60,6 +60,12 @@ impl Service {
             Service::Trace(trace) => trace.mean_rate(),
             Service::Medium(rate) => Some(*rate),
         }
+    }
+
+    /// Bytes of its capacity that a frame takes of `len` bytes on the wire.
+    #[inline]
+    pub(crate) fn capacity_of(&self, len: u32) -> u32 {
+        if matches!(self, Service::Trace(_)) { trace_service::packet_len(len) } else { len }
     }
 
     /// When the next frame begins that could at `now`, and `follows` another without a gap.

@@ -20,6 +20,9 @@ pub struct Stats {
     pub serialized: u64,
     /// Frame bytes that left the serializer.
     pub bytes_serialized: u64,
+    /// Bytes of the link's capacity that they took: with their overhead; at a trace, which counts IP packets, without their
+    /// Ethernet header. Where departures are computed ahead it is as old as the last sample.
+    pub capacity_used: u64,
     /// Packets taken by the loss process.
     pub lost: u64,
     /// Packets damaged (they are delivered).

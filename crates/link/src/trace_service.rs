@@ -9,6 +9,11 @@ const FRAME_HEADER: u32 = 14;
 
 const NS_PER_MS: u64 = 1_000_000;
 
+/// Bytes that a frame takes of opportunities.
+pub(crate) fn packet_len(frame_len: u32) -> u32 {
+    frame_len.saturating_sub(FRAME_HEADER).max(1)
+}
+
 /// Repeats a trace for ever.
 ///
 /// As mahimahi's link does: packets share an opportunity's bytes in order, a packet that does not fit
@@ -62,7 +67,7 @@ impl TraceService {
 
     /// When a frame ends that begins in the opportunity that `begin` found.
     pub(crate) fn send(&mut self, frame_len: u32) -> Time {
-        let mut remaining = frame_len.saturating_sub(FRAME_HEADER).max(1);
+        let mut remaining = packet_len(frame_len);
         while remaining > self.left {
             remaining -= self.left;
             self.take_opportunity();

@@ -1,7 +1,7 @@
 //! The size of frames on the wire, and a policer's verdicts.
 
 use crate::common::{Recorder, droptail, loss, nothing, numbers, offer, rate};
-use tcplab_link::config::{Limit, LossModel, Overhead, Policer};
+use tcplab_link::config::{Limit, LossModel, Overhead, Policer, Trace};
 use tcplab_link::qdisc::Cause;
 use tcplab_link::{Direction, Event, Link};
 use tcplab_units::Span;
@@ -22,12 +22,23 @@ fn overhead_takes_time_and_is_in_no_count_of_bytes() {
     let mut recorder = Recorder::default();
     offer(&mut link, 2, 976, Span::ZERO, &mut recorder);
     assert_eq!(recorder.times(Event::Depart), [1_000_000, 2_000_000]);
-    assert_eq!(link.stats().bytes_serialized, 2 * 976);
+    assert_eq!((link.stats().bytes_serialized, link.stats().capacity_used), (2 * 976, 2 * 1000));
 
     let mut link = Link::new(&Direction { overhead, ..eight_mbit() }, 1);
     let mut recorder = Recorder::default();
     offer(&mut link, 1, 40, Span::ZERO, &mut recorder);
     assert_eq!(recorder.times(Event::Depart), [84_000]);
+    assert_eq!(link.stats().capacity_used, 84);
+}
+
+#[test]
+fn a_frame_takes_of_a_trace_what_its_packet_has() {
+    let trace = Some(Trace { opportunities_ms: vec![1] });
+    let overhead = Overhead { bytes: 24, ..Overhead::default() };
+    let mut link = Link::new(&Direction { trace, overhead, ..nothing() }, 1);
+    offer(&mut link, 15, 90, Span::ZERO, &mut ());
+    // 15 packets of 76 B and 24 B of overhead fill an opportunity.
+    assert_eq!((link.stats().bytes_serialized, link.stats().capacity_used), (15 * 90, 1500));
 }
 
 #[test]

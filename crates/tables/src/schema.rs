@@ -272,6 +272,8 @@ table! {
     lost: u64 ["packets"],
     /// Frame bytes serialised so far.
     bytes_out: u64 ["B"],
+    /// Bytes of the link's capacity that they took: with their overhead; of a delivery trace, which counts IP packets, without their Ethernet header.
+    capacity_used: u64 ["B"],
 }
 
 table! {

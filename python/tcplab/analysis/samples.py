@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tcplab.plan.flow_direction import data_ends, goes_both_ways
 from tcplab.plan.kinds import kind_of
-from tcplab.plan.paths import Hop, bottlenecks, data_path, rate_at, settings, trace_frame_bits
+from tcplab.plan.paths import Hop, bottlenecks, data_path, rate_at, settings, trace_bits
 from tcplab.plan.types import DirectionKey, Flow
 from tcplab.results.run import Run
 
@@ -333,9 +333,11 @@ class Samples:
         is_own = (pl.col("link") == hop.link) & (pl.col("direction") == hop.direction)
         return self._table(table).filter(is_own).sort("time", maintain_order=True)
 
-    def carried(self, hop: Hop) -> Series:
-        """Frame bytes serialised so far."""
-        return _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), "bytes_out")
+    def capacity_used(self, hop: Hop) -> Series:
+        """Bytes of the capacity that frames took so far; results of older versions have frame bytes only."""
+        rows = self._queues.get((hop.link, hop.direction), pl.DataFrame())
+        known = "capacity_used" in rows.columns and rows["capacity_used"].null_count() < len(rows)
+        return _series(rows, "capacity_used" if known else "bytes_out")
 
     def counter(self, hop: Hop, column: str) -> float:
         """A queue counter's last value: drops, marks or lost."""
@@ -352,18 +354,18 @@ class Samples:
         return float(np.nanmax(within)) - (float(np.nanmax(before)) if len(before) else 0.0)
 
     def utilization(self, hop: Hop, start: float, end: float) -> Series:
-        """Bits carried in each sample period of (start, end], over the mean that the link's rate allowed.
+        """Bits of capacity used in each sample period of (start, end], over the mean that the link's rate allowed.
 
-        So the mean is all that it carried over all that its rate allowed, also where the rate changes.
+        So the mean is all that it used over all that its rate allowed, also where the rate changes.
         """
-        carried = self.carried(hop)
-        keep = (carried.time >= start) & (carried.time <= end)
-        time, count = carried.time[keep], carried.value[keep]
+        used = self.capacity_used(hop)
+        keep = (used.time >= start) & (used.time <= end)
+        time, count = used.time[keep], used.value[keep]
         if len(time) < 2:
             return EMPTY
         direction = settings(self.plan, hop)
         if trace := direction.get("trace"):
-            allowed = trace_frame_bits(trace, time[0], time[-1])
+            allowed = trace_bits(trace, time[0], time[-1])
         elif (rate := rate_at(direction, time[:-1])) is not None:
             allowed = float((rate * np.diff(time)).sum()) / 1e9
         else:

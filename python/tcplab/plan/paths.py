@@ -102,8 +102,8 @@ def rate_at(direction: Direction, times: ArrayLike) -> NDArray[np.float64] | Non
     return rates
 
 
-def trace_frame_bits(trace: Trace, start: float, end: float) -> float:
-    """Bits of full frames that a trace delivers in (start, end], ns."""
+def trace_bits(trace: Trace, start: float, end: float) -> float:
+    """Bits of IP packets that a trace can deliver in (start, end], ns."""
     times = np.asarray(trace["opportunities_ms"], dtype=np.float64) * 1e6
     period = float(times[-1])
 
@@ -111,7 +111,7 @@ def trace_frame_bits(trace: Trace, start: float, end: float) -> float:
         whole, rest = divmod(time, period)
         return whole * len(times) + float(np.searchsorted(times, rest, side="right"))
 
-    return (until(end) - until(start)) * FRAME_BYTES * 8
+    return (until(end) - until(start)) * _OPPORTUNITY_BITS
 
 
 def bottlenecks(plan: Plan, flow: Flow) -> list[Hop]:

@@ -10,7 +10,7 @@ from tcplab.plan.paths import (
     path,
     queue_limit_packets,
     rate_at,
-    trace_frame_bits,
+    trace_bits,
 )
 from tcplab.plan.types import Trace
 from tcplab.results.tests.synthetic import MS, SECOND, direction, host
@@ -96,8 +96,8 @@ def test_a_queue_limit_in_time_is_what_drains_in_it() -> None:
 
 def test_a_trace_delivers_what_it_has_by_its_period() -> None:
     trace: Trace = {"opportunities_ms": [1, 1, 5, 10]}
-    frame = 1514 * 8
-    assert trace_frame_bits(trace, 0, 5e6) == 3 * frame
-    assert trace_frame_bits(trace, 5e6, 10e6) == 1 * frame
-    assert trace_frame_bits(trace, 0, 35e6) == (3 * 4 + 3) * frame
-    assert trace_frame_bits(trace, 11e6, 14e6) == 0
+    packet = 1500 * 8
+    assert trace_bits(trace, 0, 5e6) == 3 * packet
+    assert trace_bits(trace, 5e6, 10e6) == 1 * packet
+    assert trace_bits(trace, 0, 35e6) == (3 * 4 + 3) * packet
+    assert trace_bits(trace, 11e6, 14e6) == 0

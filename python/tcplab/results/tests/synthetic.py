@@ -176,6 +176,7 @@ def write_run(run_dir: Path, plan: Any, repetition: int = 1, engine: str = "sim"
                 "marks": np.zeros(len(t), dtype=np.int64),
                 "lost": np.zeros(len(t), dtype=np.int64),
                 "bytes_out": (t / SECOND * 1.2e6).astype(np.int64),
+                "capacity_used": (t / SECOND * 1.2e6).astype(np.int64),
             }
         )
         for link, queue in queue_of.items()
