@@ -87,15 +87,19 @@ CWND_EVENT(sk, tp, ca, event)
 IN_ACK_EVENT(sk, tp, ca, flags)
 {
 	u32 shift = PARAM(sk, gain_shift) & 31;
-	u32 acked, marked, share;
+	u32 acked, marked, share, faded;
 
 	if (before(tp->snd_una, ca->window_end))
 		return;
 	acked = tp->delivered - ca->delivered;
 	marked = tp->delivered_ce - ca->delivered_ce;
 	share = (u64)min(marked, acked) * UNIT / max(acked, 1u);
-	/* Rounded up, or else a small alpha would never fade: alpha = alpha * (1 - g) + g * M. */
-	ca->alpha -= (ca->alpha + (1u << shift) - 1) >> shift;
+	/*
+	 * alpha = alpha * (1 - g) + g * M. Rounded as Linux rounds: it fades by whole units, rounded down. An alpha below
+	 * 1 / g units, which would not fade so, becomes 0.
+	 */
+	faded = ca->alpha >> shift;
+	ca->alpha -= faded ? faded : ca->alpha;
 	ca->alpha = min(ca->alpha + (share >> shift), UNIT);
 	begin_window(tp, ca);
 }

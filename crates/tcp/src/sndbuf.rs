@@ -37,6 +37,8 @@ pub(crate) struct SendBuffer {
     chunk: u32,
     /// Payload that was put into the last buffer.
     last: u32,
+    /// Where the first buffer ends of which some is not sent yet, if that is not the last one; behind `snd_nxt`: not known yet.
+    first_end: u32,
     /// Ends of the buffers of one segment that the application pushed and that are not sent yet (`tcp_mark_push`).
     pushes: VecDeque<u32>,
     /// The latest of them (`pushed_seq`).
@@ -55,6 +57,7 @@ impl SendBuffer {
             bursts_out: 0,
             chunk: config.mss,
             last: 0,
+            first_end: seq,
             pushes: VecDeque::new(),
             pushed: seq,
         }
@@ -105,6 +108,34 @@ impl SendBuffer {
         self.last.min(unsent)
     }
 
+    /// Payload from `next`, which is sent next, to the end of its buffer, of `unsent` bytes. With less than `wanted` it takes
+    /// the rest from the buffer behind it (`tcp_grow_skb`, since Linux 6.10).
+    fn first_of(&mut self, next: u32, unsent: u32, wanted: u32) -> u32 {
+        let last = self.last_of(unsent);
+        if last == unsent {
+            return unsent;
+        }
+        if !after(self.first_end, next) {
+            self.first_end = next.wrapping_add(self.chunk.min(unsent - last));
+        }
+        let own = self.first_end.wrapping_sub(next).min(unsent - last);
+        let behind = unsent - last - own;
+        let next_len = if behind == 0 { last } else { behind.min(self.chunk) };
+        let first = own + wanted.saturating_sub(own).min(next_len);
+        if first == unsent {
+            self.last = unsent;
+        }
+        self.first_end = next.wrapping_add(first);
+        first
+    }
+
+    /// Another buffer is begun at `end`, before which `unsent` bytes wait.
+    fn note_begun(&mut self, end: u32, unsent: u32) {
+        if self.last_of(unsent) == unsent {
+            self.first_end = end;
+        }
+    }
+
     /// Memory in use (`sk_wmem_queued`) with `queued` bytes of sequence, of which `unsent` of payload were never sent.
     fn memory(&self, queued: u32, unsent: u32) -> u64 {
         let last = self.last_of(unsent);
@@ -134,9 +165,15 @@ impl Connection {
         self.snd.buffer.chunk = segments * mss;
     }
 
-    /// Segments of a full buffer; a burst never spans two.
+    /// Segments of a full buffer.
     pub(crate) fn chunk_segments(&self) -> u32 {
         self.snd.buffer.chunk / self.sk.mss_cache
+    }
+
+    /// Payload not sent of the first buffer, of `unsent` bytes in all, where a burst may have `wanted`. It never spans two
+    /// buffers.
+    pub(crate) fn first_buffer(&mut self, unsent: u32, wanted: u32) -> u32 {
+        self.snd.buffer.first_of(self.sk.snd_nxt, unsent, wanted)
     }
 
     pub(crate) fn write_bytes(&mut self, bytes: u64) {
@@ -201,6 +238,8 @@ impl Connection {
                 self.mark_push();
                 return false;
             }
+            let unsent = self.unsent();
+            self.snd.buffer.note_begun(self.snd.write_seq, unsent);
             begun = 0;
         }
         let bytes = self.snd.buffer.write_left.min(u64::from(self.snd.buffer.chunk - begun));
@@ -292,6 +331,44 @@ mod tests {
         assert_eq!(buffer.memory(6 * SEGMENT, 5 * SEGMENT), u64::from(6 * SEGMENT) + 4 * OVERHEAD);
         buffer.note_burst_acked();
         assert_eq!(buffer.memory(5 * SEGMENT, 5 * SEGMENT), u64::from(5 * SEGMENT) + 3 * OVERHEAD);
+    }
+
+    #[test]
+    fn a_burst_ends_with_its_buffer() {
+        let mut buffer = buffer(100_000);
+        // One segment waits, then a second buffer is begun behind it, and a third.
+        buffer.last = SEGMENT;
+        assert_eq!(buffer.first_of(0, SEGMENT, 0), SEGMENT);
+        buffer.note_begun(SEGMENT, SEGMENT);
+        buffer.last = 2 * SEGMENT;
+        assert_eq!(buffer.first_of(0, 3 * SEGMENT, 0), SEGMENT);
+        buffer.note_begun(3 * SEGMENT, 3 * SEGMENT);
+        buffer.last = SEGMENT;
+        assert_eq!(buffer.first_of(0, 4 * SEGMENT, 0), SEGMENT);
+        assert_eq!(buffer.first_of(SEGMENT, 3 * SEGMENT, 0), 2 * SEGMENT);
+        assert_eq!(buffer.first_of(2 * SEGMENT, 2 * SEGMENT, 0), SEGMENT);
+        assert_eq!(buffer.first_of(3 * SEGMENT, SEGMENT, 0), SEGMENT);
+    }
+
+    #[test]
+    fn what_is_left_of_a_buffer_takes_from_the_next() {
+        let mut buffer = buffer(100_000);
+        buffer.chunk = 5 * SEGMENT;
+        buffer.last = 2 * SEGMENT;
+        let waiting = 12 * SEGMENT;
+        assert_eq!(buffer.first_of(0, waiting, 3 * SEGMENT), 5 * SEGMENT);
+        let left = buffer.first_of(3 * SEGMENT, waiting - 3 * SEGMENT, 3 * SEGMENT);
+        assert_eq!(left, 3 * SEGMENT, "two and one of the next");
+        assert_eq!(buffer.first_of(6 * SEGMENT, waiting - 6 * SEGMENT, 0), 4 * SEGMENT);
+        assert_eq!(
+            buffer.first_of(9 * SEGMENT, 3 * SEGMENT, 3 * SEGMENT),
+            3 * SEGMENT,
+            "with all of the last"
+        );
+        assert_eq!(buffer.last_of(3 * SEGMENT), 3 * SEGMENT, "which is now the last");
+        buffer.last = SEGMENT;
+        buffer.first_end = SEGMENT;
+        assert_eq!(buffer.first_of(0, waiting, 9 * SEGMENT), 6 * SEGMENT, "one and the whole next, no more");
     }
 
     #[test]

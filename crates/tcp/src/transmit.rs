@@ -88,22 +88,24 @@ impl Connection {
             let quota = match self.cwnd_quota(fin && unsent <= mss) {
                 0 if push == Push::Probe => 1,
                 0 => break,
-                quota => quota.min(max_segments).min(self.chunk_segments()),
+                quota => quota.min(max_segments),
             };
+            let first = self.first_buffer(unsent, quota.saturating_mul(mss));
+            let is_last = first == unsent;
             if !self.next_fits_window() {
                 rwnd_limited = true;
                 break;
             }
-            if unsent <= mss {
-                if push != Push::Probe && !fin && self.nagle_holds_back(unsent < mss) {
+            if first <= mss {
+                if is_last && push != Push::Probe && !fin && self.nagle_holds_back(first < mss) {
                     break;
                 }
             } else if push == Push::Pending
-                && self.defers_burst(unsent, max_segments, &mut cwnd_limited, &mut rwnd_limited)
+                && self.defers_burst(first, is_last, max_segments, &mut cwnd_limited, &mut rwnd_limited)
             {
                 break;
             }
-            let bytes = if unsent <= mss { unsent } else { self.burst_bytes(unsent, quota) };
+            let bytes = if first <= mss { first } else { self.burst_bytes(first, quota) };
             if self.small_queue_holds_back(bytes, false) {
                 break;
             }
@@ -157,11 +159,11 @@ impl Connection {
         (bytes.min(maximum) as u32 / self.sk.mss_cache).max(minimum)
     }
 
-    /// Bytes of the next burst, of `unsent` that are more than a segment (`tcp_mss_split_point`).
-    fn burst_bytes(&self, unsent: u32, quota: u32) -> u32 {
+    /// Bytes of the next burst, from a buffer of `first` that are more than a segment (`tcp_mss_split_point`).
+    fn burst_bytes(&self, first: u32, quota: u32) -> u32 {
         let mss = self.current_mss();
         let maximum = mss.saturating_mul(quota);
-        let allowed = unsent.min(self.window_end().wrapping_sub(self.sk.snd_nxt));
+        let allowed = first.min(self.window_end().wrapping_sub(self.sk.snd_nxt));
         if maximum <= allowed {
             return maximum;
         }
@@ -178,11 +180,12 @@ impl Connection {
             && !after(self.snd.small_end, self.sk.snd_nxt)
     }
 
-    /// Waits for more of the window to open so that the burst gets longer, if an ACK is due soon
-    /// (`tcp_tso_should_defer`).
+    /// Waits for more of the window to open so that the burst from a buffer of `first` bytes gets longer, if an ACK is
+    /// due soon (`tcp_tso_should_defer`). A buffer that is not the last gets no more data.
     fn defers_burst(
         &self,
-        unsent: u32,
+        first: u32,
+        is_last: bool,
         max_segments: u32,
         cwnd_limited: &mut bool,
         rwnd_limited: &mut bool,
@@ -196,24 +199,25 @@ impl Connection {
         let congestion_window = u64::from(free) * mss;
         let limit = send_window.min(congestion_window);
         let whole = u64::from(self.snd.wnd).min(u64::from(self.sk.snd_cwnd) * mss);
-        if limit >= u64::from(max_segments) * mss || limit >= whole / TSO_WINDOW_DIVISOR {
+        let is_enough = limit >= u64::from(max_segments) * mss || !is_last && limit >= u64::from(first);
+        if is_enough || limit >= whole / TSO_WINDOW_DIVISOR {
             return false;
         }
-        let Some(first) = self.snd.board.first() else { return false };
+        let Some(oldest) = self.snd.board.first() else { return false };
         let srtt_us = u64::from(self.sk.srtt_us >> 3);
-        if first.sent_us + srtt_us > self.sk.tcp_mstamp + TSO_DEFER_ACK_US.min(srtt_us / 2) {
+        if oldest.sent_us + srtt_us > self.sk.tcp_mstamp + TSO_DEFER_ACK_US.min(srtt_us / 2) {
             return false;
         }
         if congestion_window < send_window {
-            if congestion_window <= u64::from(unsent) {
+            if congestion_window <= u64::from(first) {
                 *cwnd_limited = true;
                 return true;
             }
-        } else if send_window <= u64::from(unsent) {
+        } else if send_window <= u64::from(first) {
             *rwnd_limited = true;
             return true;
         }
-        !self.fin_waits()
+        !(is_last && self.fin_waits())
     }
 
     /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last segment carries PSH if the

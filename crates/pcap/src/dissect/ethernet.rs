@@ -221,7 +221,8 @@ fn pppoe(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], at: usize, wir
     match protocol {
         0x0021 => network(tree, seen, bytes, at + 8, 0x0800, wire_len),
         0x0057 => network(tree, seen, bytes, at + 8, 0x86dd, wire_len),
-        _ => tree.say("PPP", format_args!("protocol 0x{protocol:04x}, {} bytes", wire_len.saturating_sub(at + 8))),
+        _ => tree
+            .say("PPP", format_args!("protocol 0x{protocol:04x}, {} bytes", wire_len.saturating_sub(at + 8))),
     }
 }
 
