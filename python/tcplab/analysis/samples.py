@@ -354,7 +354,7 @@ class Samples:
         return float(np.nanmax(within)) - (float(np.nanmax(before)) if len(before) else 0.0)
 
     def utilization(self, hop: Hop, start: float, end: float) -> Series:
-        """Bits of capacity used in each sample period of (start, end], over the mean that the link's rate allowed.
+        """Bits of capacity used in each sample period of (start, end], over the mean that the rate allowed.
 
         So the mean is all that it used over all that its rate allowed, also where the rate changes.
         """
