@@ -179,7 +179,8 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
   let dragged = false;
   return {
     ...sizeOf(element),
-    padding: [STRIP * Math.min(6, latest.current.phases.length) + 8, 8, 0, 0],
+    // To the right, half of the label of the last tick, such as 1000.
+    padding: [STRIP * Math.min(6, latest.current.phases.length) + 8, 18, 0, 0],
     legend: { show: false },
     cursor: {
       sync: across ? undefined : { key: SYNC, setSeries: false },
