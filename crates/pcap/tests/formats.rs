@@ -132,6 +132,21 @@ fn pcapng_with_sections_of_both_byte_orders_and_interfaces_of_any_resolution() {
 }
 
 #[test]
+fn an_interface_of_a_later_section_is_one_of_before_if_it_has_its_name() {
+    let order = ORDERS[0];
+    let section = |names: &[&[u8]], first: u8| {
+        let interfaces = names.iter().map(|name| order.interface(1, 0, &[&order.option(2, name)]));
+        let packets =
+            (0..names.len()).map(|number| order.packet(number as u32, 0, &[first + number as u8], 1));
+        [order.section()].into_iter().chain(interfaces).chain(packets).collect::<Vec<_>>().concat()
+    };
+    let file = [section(&[b"eth0", b"lo"], 0), section(&[b"lo", b"wlan0"], 10), section(&[b"lo", b"lo"], 20)]
+        .concat();
+    let interfaces: Vec<_> = read(file).0.iter().map(|row| (row.1[0], row.4)).collect();
+    assert_eq!(interfaces, [(0, 0), (1, 1), (10, 1), (11, 2), (20, 1), (21, 3)]);
+}
+
+#[test]
 fn packets_without_time_or_interface_are_counted() {
     let order = ORDERS[0];
     let mut file = [order.section(), order.packet(0, 0, &[1], 1), order.interface(1, 3, &[])].concat();

@@ -59,9 +59,9 @@ table! {
     bytes_received: u64 ["B"],
     /// `bytes_received` over start to end.
     goodput: f64 ["bit/s"],
-    /// Segments or datagrams sent, retransmissions included.
+    /// Segments with data, retransmissions included, or datagrams sent.
     segments_sent: Option<u64> ["segments"],
-    /// Segments retransmitted.
+    /// Segments retransmitted; a SYN or a FIN without data counts here alone.
     retransmits: Option<u64> ["segments"],
     /// Retransmission timeouts.
     rtos: Option<u64>,

@@ -43,9 +43,9 @@ pub struct Summary {
     pub bytes_sent: Option<u64>,
     /// Payload delivered.
     pub bytes_received: Option<u64>,
-    /// Segments or datagrams sent, retransmissions included.
+    /// Segments with data, retransmissions included, or datagrams sent.
     pub segments_sent: Option<u64>,
-    /// Segments retransmitted.
+    /// Segments retransmitted; a SYN or a FIN without data counts here alone.
     pub retransmits: Option<u64>,
     /// Retransmission timeouts; none where the kernel does not count them.
     pub rtos: Option<u64>,

@@ -65,7 +65,7 @@ pub struct Packet<'a> {
     pub original_len: u32,
     /// Its first header.
     pub link: LinkType,
-    /// The interface it was captured on; always 0 in a pcap file.
+    /// The interface it was captured on, counted over all sections; always 0 in a pcap file.
     pub interface: u32,
 }
 
@@ -285,7 +285,7 @@ impl Reader {
         self.counts
     }
 
-    /// The interfaces described so far, of the current section.
+    /// The interfaces described so far, of all sections.
     pub fn interfaces(&self) -> Vec<InterfaceInfo> {
         self.decoder.interfaces()
     }

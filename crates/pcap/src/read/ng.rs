@@ -1,5 +1,7 @@
 //! The pcapng format (draft-ietf-opsawg-pcapng).
 
+use std::collections::HashMap;
+
 use super::decode::{Begin, ByteOrder, Found, Step};
 use super::error::{Damage, OpenError};
 use super::{Counts, InterfaceInfo, LONGEST_PACKET, LinkType};
@@ -32,12 +34,30 @@ const MAX_INTERFACES: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct Ng {
     order: ByteOrder,
+    /// Those of the current section.
     interfaces: Vec<Interface>,
+    /// Those of all sections. A section numbers its own from 0, and its packets may be of others than those before.
+    known: Vec<InterfaceInfo>,
+    /// Their places by name and link type.
+    alike: HashMap<(Option<String>, LinkType), Alike>,
+    /// Sections begun.
+    section: u32,
+}
+
+/// The interfaces of one name and link type, of which a section may have several.
+#[derive(Debug, Default)]
+struct Alike {
+    numbers: Vec<u32>,
+    /// How many of them this section has described.
+    used: usize,
+    section: u32,
 }
 
 #[derive(Debug)]
 struct Interface {
     info: InterfaceInfo,
+    /// Its place among those of all sections.
+    number: u32,
     resolution: Resolution,
     /// Added to each timestamp (ns).
     offset: i64,
@@ -90,7 +110,13 @@ impl Resolution {
 impl Ng {
     /// Looks at the first section header; it is left to be read as any other.
     pub(super) fn begin(bytes: &[u8]) -> Result<Ng, Begin> {
-        let mut ng = Ng { order: ByteOrder { big: false }, interfaces: Vec::new() };
+        let mut ng = Ng {
+            order: ByteOrder { big: false },
+            interfaces: Vec::new(),
+            known: Vec::new(),
+            alike: HashMap::new(),
+            section: 0,
+        };
         match ng.step(bytes, &mut Counts::default()) {
             Step::More(needed) => Err(Begin::More(needed)),
             Step::Damaged(Damage::SectionVersion { major }) => {
@@ -159,6 +185,7 @@ impl Ng {
             return Step::Damaged(Damage::SectionVersion { major });
         }
         self.interfaces.clear();
+        self.section = self.section.wrapping_add(1);
         Step::Skip(body.len() + SMALLEST_BLOCK)
     }
 
@@ -197,7 +224,7 @@ impl Ng {
             original_len: original_len.max(captured_len),
             time: Some(time),
             link: described.info.link,
-            interface,
+            interface: described.number,
         })
     }
 
@@ -218,7 +245,7 @@ impl Ng {
             original_len,
             time: None,
             link: described.info.link,
-            interface: 0,
+            interface: described.number,
         })
     }
 
@@ -239,10 +266,11 @@ impl Ng {
     fn other(&mut self, kind: u32, body: &[u8], counts: &mut Counts) -> Step {
         match kind {
             INTERFACE_DESCRIPTION if body.len() >= 8 => {
-                if self.interfaces.len() == MAX_INTERFACES {
+                if self.interfaces.len().max(self.known.len()) == MAX_INTERFACES {
                     return self.too_short(body);
                 }
-                let interface = self.describe(body);
+                let mut interface = self.describe(body);
+                interface.number = self.number(&interface.info);
                 self.interfaces.push(interface);
             }
             INTERFACE_STATISTICS if body.len() >= 12 => self.statistics(body, counts),
@@ -257,6 +285,7 @@ impl Ng {
         let snap_len = self.order.u32([body[4], body[5], body[6], body[7]]);
         let mut interface = Interface {
             info: InterfaceInfo { name: None, link, snap_len },
+            number: 0,
             resolution: Resolution::Nanoseconds(1000),
             offset: 0,
             dropped: 0,
@@ -274,6 +303,23 @@ impl Ng {
             }
         }
         interface
+    }
+
+    /// The place of an interface among those of all sections. One with the name and link type of one of another
+    /// section is the same: captures that follow one another may be in one file.
+    fn number(&mut self, info: &InterfaceInfo) -> u32 {
+        let alike = self.alike.entry((info.name.clone(), info.link)).or_default();
+        if alike.section != self.section {
+            *alike = Alike { section: self.section, used: 0, numbers: std::mem::take(&mut alike.numbers) };
+        }
+        alike.used += 1;
+        if let Some(&number) = alike.numbers.get(alike.used - 1) {
+            return number;
+        }
+        let number = self.known.len() as u32;
+        alike.numbers.push(number);
+        self.known.push(info.clone());
+        number
     }
 
     /// Each block counts from the beginning of the capture, so the latest is the count.
@@ -310,7 +356,7 @@ impl Ng {
     }
 
     pub(super) fn interfaces(&self) -> Vec<InterfaceInfo> {
-        self.interfaces.iter().map(|interface| interface.info.clone()).collect()
+        self.known.clone()
     }
 }
 
