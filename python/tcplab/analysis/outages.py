@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from tcplab.analysis.forwarding import Forwarding
-from tcplab.plan.types import Plan
+from tcplab.plan.paths import links_between
+from tcplab.plan.types import Flow, Plan
 from tcplab.results.run import Run
 
 # Goodput before a failure and after it, over so much time, ns; recovered is so much of what it was.
@@ -67,7 +68,7 @@ class Outage:
 
 
 def outages(run: Run) -> list[Outage]:
-    """Every flow through every failure of a link during a run, by time."""
+    """Every failure of a link, by time, for each flow; with static routes, for each that passes the link."""
     return [one for repetition in run.repetitions for one in _of(run, repetition)]
 
 
@@ -84,6 +85,9 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
     for link, at, end in _failures(changes, run.plan, int(run.plan["duration"])):
         routing = _routing(rows("events"), routes, at, end)
         for flow in run.plan.get("flows", ()):
+            # Static routes lead no other flow over the link.
+            if forwarding is None and link not in _links_of(run.plan, flow):
+                continue
             # Linux reports to nobody that it took a reduction back.
             at_rest = at + (routing["routes"] or 0)
             felt = _felt(rows, flow["name"], at, end, at_rest, undo=run.engine == "sim")
@@ -93,6 +97,12 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
             if forwarding is not None:
                 paths = {"before": forwarding.path(flow, at - 1), "after": forwarding.path(flow, end - 1)}
             yield Outage(repetition, link, at, flow["name"], **felt, **routing, **paths)
+
+
+def _links_of(plan: Plan, flow: Flow) -> set[str]:
+    """The links that packets of a flow may pass, in either direction, by the plan's routes."""
+    ends = flow["from"], flow["to"]
+    return links_between(plan, *ends) | links_between(plan, *reversed(ends))
 
 
 def _routing(events: pl.DataFrame, routes: pl.DataFrame, at: int, end: int) -> dict[str, Any]:

@@ -71,6 +71,25 @@ def data_path(plan: Plan, flow: Flow) -> list[Hop]:
     return path(plan, *data_ends(flow))
 
 
+def links_between(plan: Plan, source: str, target: str) -> set[str]:
+    """The links that packets from one node to another may pass: of all paths where routers have several."""
+    nodes = {node["name"]: node for node in plan.get("nodes", ())}
+    ends = {link["name"]: link["ends"] for link in plan.get("links", ())}
+    found: set[str] = set()
+    waiting, seen = [source], {target}
+    while waiting:
+        here = waiting.pop()
+        if here in seen or here not in nodes:
+            continue
+        seen.add(here)
+        first = nodes[here].get("routes", {}).get(target, "")
+        ways = (nodes[here].get("multipath") or {}).get(target) or [first]
+        for link in set(ways) & set(ends):
+            found.add(link)
+            waiting += ends[link]
+    return found
+
+
 def settings(plan: Plan, hop: Hop) -> Direction:
     """A link direction's settings; those of a link without any when the plan has no such link."""
     for link in plan.get("links", ()):

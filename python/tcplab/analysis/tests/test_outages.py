@@ -11,10 +11,12 @@ from tcplab.results import Run, RunWriter, load
 from tcplab.results.tests.synthetic import MS, plan
 from tcplab.results.writer import create_result_dir, run_dir_of
 
+ONE = plan({"one": "reno"}, shared=True)
 
-def finished(path: Path, **tables: list[dict[str, Any]]) -> Run:
+
+def finished(path: Path, of: Any = ONE, **tables: list[dict[str, Any]]) -> Run:
     create_result_dir(path, "tcplab: 1\nname: t\n")
-    made: Any = {**plan({"one": "reno"}), "duration": 20_000 * MS}
+    made: Any = {**of, "duration": 20_000 * MS}
     writer = RunWriter(run_dir_of(path, 1), made, engine="kernel", repetition=1)
     for name, rows in tables.items():
         writer.write_table(name, pl.DataFrame(rows, infer_schema_length=None))
@@ -61,6 +63,14 @@ def test_probes_tell_the_outage_and_what_was_lost(tmp_path: Path) -> None:
         before=one.before,
         after=one.after,
     )
+
+
+def test_a_failure_is_of_the_flows_that_pass_the_link(tmp_path: Path) -> None:
+    apart = plan({"one": "reno", "other": "reno"})
+    downs = [DOWN[0] | {"link": f"{flow}-path"} for flow in ("one", "other")]
+    both = [row | {"flow": flow} for flow in ("one", "other") for row in pings(range(50, 56))]
+    found = outages(finished(tmp_path, apart, events=downs, pings=both))
+    assert [(one.link, one.flow) for one in found] == [("one-path", "one"), ("other-path", "other")]
 
 
 def test_a_gap_before_a_failure_is_none_of_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from tcplab.plan.paths import (
     Hop,
     base_rtt,
     bottlenecks,
+    links_between,
     nominal_rate,
     path,
     queue_limit_packets,
@@ -53,6 +54,16 @@ def test_routes_that_go_in_circles_end() -> None:
     plan = chain([100, 100])
     plan["nodes"][1]["routes"]["n2"] = "l0"
     assert path(plan, "n0", "n2") == []
+
+
+def test_packets_may_pass_the_links_of_every_path_of_a_router_with_several() -> None:
+    plan = chain([100, 100])
+    assert links_between(plan, "n0", "n1") == {"l0"}
+    plan["nodes"].append(host("n3", {"n2": "l3"}))
+    plan["links"] += [{"name": "l2", "ends": ["n0", "n3"]}, {"name": "l3", "ends": ["n3", "n2"]}]
+    assert links_between(plan, "n0", "n2") == {"l0", "l1"}
+    plan["nodes"][0]["multipath"] = {"n2": ["l0", "l2"]}
+    assert links_between(plan, "n0", "n2") == {"l0", "l1", "l2", "l3"}
 
 
 def test_the_bottleneck_is_the_slowest_hop() -> None:
