@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import tcplab
+from tcplab.study.metrics import measure
 
 Simulate = Callable[..., tcplab.Run]
 
@@ -52,6 +53,21 @@ def test_the_slower_leg_is_named(client: str, fast_first: bool, simulate: Simula
     # The first leg carries what waits in the router, too.
     assert (legs["client"].goodput.value > 1.1 * legs["server"].goodput.value) == fast_first
     assert (legs["server"].queueing.value > 50e6) == fast_first
+
+
+@pytest.mark.parametrize(
+    ("flow", "limit"),
+    [
+        ({"window": "64 KiB"}, "receive window on the leg towards the server"),
+        ({}, "loss on the leg towards the server"),
+    ],
+)
+def test_what_limits_the_slower_leg_is_named(flow: dict[str, Any], limit: str, simulate: Simulate) -> None:
+    """A window far below the bandwidth-delay product, with and without losses; or losses alone."""
+    far = {"rate": "50 Mbit/s", "delay": "150 ms", "loss": "0.1 %"}
+    run = simulate({"accelerate": {"towards_server": {"cc": "cubic"}}}, FAST, far, flow, duration="20 s")
+    [found, _] = measure(run.path / "run-1", 1, run.plan)
+    assert found["limited_by"] == limit
 
 
 def test_what_waits_is_part_of_what_is_exposed(simulate: Simulate) -> None:

@@ -13,6 +13,8 @@ from tcplab.results.run import Run
 LEGS = ("client", "server")
 # A leg is the slower one where payload waits most of the time, for more than this share of its RTT.
 _WAITS, _MOSTLY = 0.1, 0.5
+# A receive window is filled where less than this share of it is free.
+_FREE = 0.05
 _FIGURES = ("goodput", "srtt", "cwnd", "retransmits", "queueing", "exposed")
 
 
@@ -63,8 +65,13 @@ def leg_figures(table: pl.DataFrame) -> pl.DataFrame:
     """The figures of each repetition, flow, accelerator and leg, from rows of the table `legs`."""
     keys = ("repetition", "flow", "node", "leg")
     carried = pl.col("bytes_received") + pl.col("bytes_acked")
+    # Payload acknowledged on the other leg is under way on this one, or waits for it.
+    sample = ("repetition", "flow", "node", "stream", "connection", "time")
+    under_way = pl.col("exposed").sum().over(sample) - pl.col("exposed") - pl.col("unsent")
+    filled = (under_way >= (1 - _FREE) * pl.col("rwnd")).alias("window_filled")
     of_connections = (
         table.filter(pl.col("flow").is_not_null())
+        .with_columns(filled)
         .sort("time")
         .group_by(*keys, "stream", "connection")
         .agg(
@@ -77,6 +84,7 @@ def leg_figures(table: pl.DataFrame) -> pl.DataFrame:
             pl.col("srtt").mean(),
             pl.col("cwnd").mean(),
             pl.col("retransmits").max(),
+            pl.col("window_filled").mean(),
         )
     )
     exposed = (
@@ -95,6 +103,7 @@ def leg_figures(table: pl.DataFrame) -> pl.DataFrame:
             .then(pl.col("unsent").sum() * lasted / pl.col("sent").sum())
             .alias("queueing"),
             pl.col("waiting").mean(),
+            pl.col("window_filled").mean(),
             pl.col("sent").sum(),
             pl.col("srtt").mean(),
             pl.col("cwnd").mean(),

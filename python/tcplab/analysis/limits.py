@@ -67,7 +67,8 @@ def split_limit(limit: str, utilization: float | None, legs: pl.DataFrame) -> st
     """The limit of a flow that an accelerator splits, from that of its sender and figures of the legs.
 
     Where the sender waits for the accelerator's receive window, the other leg is the slower one. Its link
-    where that is filled, else its losses where it has any, else the leg itself.
+    where that is filled. Else the receive window of its far end, where that is full most of the time; else
+    its losses where it has any; else the leg itself.
     """
     if limit != "receive window":
         return limit
@@ -76,8 +77,11 @@ def split_limit(limit: str, utilization: float | None, legs: pl.DataFrame) -> st
     slower = slower_leg(legs)
     if slower is None:
         return limit
-    losses = legs.filter(leg=slower)["retransmits"].sum() > 0
-    return f"{'loss on ' if losses else ''}the leg towards the {slower}"
+    own = legs.filter(leg=slower)
+    of_leg = f"the leg towards the {slower}"
+    if (own["window_filled"].drop_nulls() > _MOSTLY).any():
+        return f"receive window on {of_leg}"
+    return f"loss on {of_leg}" if own["retransmits"].sum() > 0 else of_leg
 
 
 def path_of(plan: Plan, flow: str) -> Path | None:
