@@ -45,6 +45,12 @@ def test_the_list_names_every_command_in_full(tcplab: Command) -> None:
     assert listed == " ".join(f"{name} {command.about}" for name, command in COMMANDS.items())
 
 
+def test_the_page_of_the_command_line_lists_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    table = page.partition("| --- | --- |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`tcplab (\w+)", table)) == set(COMMANDS)
+
+
 @pytest.mark.parametrize(
     ("arguments", "loaded"),
     [
