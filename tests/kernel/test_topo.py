@@ -170,6 +170,9 @@ def test_what_cannot_be_set_is_said(topo: Topo) -> None:
     assert "a-r, r-b" in topo("set", "a-b", "rate=5Mbit/s").stderr
     twice = topo("set", "a-r", "rate=5Mbit/s", "rate=6Mbit/s")
     assert (twice.returncode, "rate is given twice" in twice.stderr) == (2, True)
+    bare = topo("set", "a-r", "rate=5", "delay=5")
+    assert "error: rate: `5` has no unit; delay: `5` has no unit\n" in bare.stderr
+    assert "hint: did you mean `5 Mbit/s` and `5 ms`?\n" in bare.stderr
 
 
 def test_a_queue_is_set_as_in_a_scenario_and_a_program_must_be_named(topo: Topo) -> None:
@@ -177,6 +180,8 @@ def test_a_queue_is_set_as_in_a_scenario_and_a_program_must_be_named(topo: Topo)
     for words in (("--",), ("--", "")):
         wrong = topo("exec", "a", *words)
         assert (wrong.returncode, "COMMAND" in wrong.stderr) == (2, True)
+    late = topo("exec", "a", "--lab", "mine", "--", "true")
+    assert (late.returncode, "options stand before NODE" in late.stderr) == (2, True)
 
 
 def test_a_capture_is_pcapng_of_the_link(topo: Topo, tmp_path: Path) -> None:

@@ -158,6 +158,9 @@ def execute(
     run, 127 if it is not found, 128 plus the signal's number if a signal ended it. The program ends with the
     lab.
     """
+    if command[0] != "--" and command[0].startswith("-"):
+        hint = f"options stand before NODE: tcplab topo exec {command[0]} ... {node} -- COMMAND"
+        raise CommandError(f"{command[0]!r} is not a program", Code.INPUT, hint)
     words = command[command[:1] == ["--"] :]
     if not words or not words[0]:
         raise CommandError("missing argument 'COMMAND...'", Code.INPUT, "tcplab topo exec NODE -- bash")
@@ -435,8 +438,16 @@ def _change(now: Direction, settings: list[str]) -> Change:
     try:
         return changed(now, given)
     except ScenarioErrors as problem:
-        said = "; ".join(dict.fromkeys(one.message for one in problem.errors))
-        raise CommandError(said, Code.INPUT, "docs/scenario.md lists the settings of a link") from None
+        said = "; ".join(f"{_setting(one.path)}{one.message}" for one in problem.errors)
+        near = " and ".join(f"`{one.suggestion}`" for one in problem.errors if one.suggestion)
+        hint = f"did you mean {near}?" if near else "docs/scenario.md lists the settings of a link"
+        raise CommandError(said, Code.INPUT, hint) from None
+
+
+def _setting(path: str) -> str:
+    """The setting within a change, in front of its mistake: `loss.rate: `."""
+    setting = path.partition(".at.1 s.")[2]
+    return f"{setting}: " if setting else ""
 
 
 def _find(lab: str | None) -> Held:
