@@ -132,7 +132,7 @@ class Samples:
         return rows.group_by("time").agg(pl.col("duration").max(), *known).sort("time")
 
     def datagram_losses(self, flow: str, start: float, end: float) -> float:
-        """Share of a UDP flow's datagrams that was lost in (start, end]; NaN where it is not known.
+        """Share of a UDP flow's datagrams that was lost from start to end; NaN where it is not known.
 
         A receiver knows of a loss by the next datagram. Where none comes of a stream, all that it sent
         is lost.
@@ -142,7 +142,7 @@ class Samples:
         rows = self._intervals.get(flow)
         if rows is None or not payload:
             return math.nan
-        rows = rows.filter((pl.col("time") > start) & (pl.col("time") <= end))
+        rows = rows.filter(pl.col("time") > start, pl.col("time") - pl.col("duration") < end)
         if rows["lost"].null_count() == len(rows):
             return math.nan
         streams = rows.group_by("stream").agg(pl.col("bytes_sent", "bytes_received", "lost").sum())

@@ -213,13 +213,14 @@ def _flow_summary(
 def _goodput(samples: Samples, flow: str, window: Window) -> float:
     """Payload of the intervals within the window over their time; without one, that of the whole flow.
 
-    Streams that end at times of their own, as on a real host, have intervals that overlap: their time
-    counts once.
+    The last interval may go on beyond the flow's last byte: it counts up to there. Streams that end at times
+    of their own, as on a real host, have intervals that overlap: their time counts once.
     """
     rows = samples.rows("intervals", flow).drop_nulls("bytes_received")
     begins = pl.col("time") - pl.col("duration")
-    inside = rows.filter((begins >= window.start) & (pl.col("time") <= window.end))
-    time = _covered(inside.select(begins.alias("begin"), pl.col("time").alias("end")))
+    inside = rows.filter((begins >= window.start) & (begins < window.end))
+    ends = pl.min_horizontal(pl.col("time").cast(pl.Float64), window.end)
+    time = _covered(inside.select(begins.cast(pl.Float64).alias("begin"), ends.alias("end")))
     if time > 0:
         return float(inside["bytes_received"].sum()) * 8e9 / time
     received = samples.streams(flow)["bytes_received"].drop_nulls()
@@ -247,7 +248,7 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
         return math.nan, lost
     rows = samples.intervals(flow)
     if len(rows):
-        rows = rows.filter((rows["time"] > window.start) & (rows["time"] <= window.end))
+        rows = rows.filter(pl.col("time") > window.start, pl.col("time") - pl.col("duration") < window.end)
     if traffic_kind(kind).datagrams:
         share = samples.datagram_losses(flow, window.start, window.end)
         if not math.isnan(share):

@@ -56,6 +56,28 @@ def test_the_end_that_stopped_first_does_not_count_as_time_in_which_nothing_arri
     assert samples.goodput("one", 0).value.tolist() == [26.7e6]
 
 
+def test_the_interval_in_which_a_flow_ends_counts_up_to_its_last_byte(tmp_path: Path) -> None:
+    """20 kB over 80 ms: the window of 10 segments, and the rest a round trip later, at 201 ms."""
+    made = plan({"one": "reno"}, seconds=1)
+    ends = {"flow": "one", "stream": 0}
+    cut = [(100, 100, 0, 14_480, 0), (200, 100, 14_480, 5_520, 0), (281, 81, 5_520, 0, 5)]
+    writer = RunWriter(tmp_path, made)
+    writer.write_table(
+        "intervals",
+        pl.DataFrame(
+            {**ends, "time": time * MS, "duration": duration * MS, "bytes_received": received,
+             "bytes_sent": sent, "retransmits": again, "goodput": received * 8e3 / duration}
+            for time, duration, received, sent, again in cut
+        ),
+    )  # fmt: skip
+    writer.write_table("sockets", pl.DataFrame([{**ends, "time": 100 * MS, "node": "one-a", "mss": 1000}]))
+    whole = {"kind": "tcp", "start": 0, "end": 201 * MS, "bytes_received": 20_000}
+    writer.write_table("flows", pl.DataFrame([{**ends, **whole, "from": "one-a", "to": "one-b"}]))
+    figures = summary(load(tmp_path)).flows[0].figures
+    assert figures["goodput"].value == pytest.approx(20_000 * 8 / 0.201)
+    assert figures["retransmission_rate"].value == pytest.approx(5 / 25)
+
+
 def test_a_run_shows_itself_in_a_notebook(tmp_path: Path) -> None:
     page = tcplab.load(made(tmp_path).path)._repr_html_()
     assert "<table>" in page
