@@ -27,9 +27,10 @@ def test_rates_are_read_as_people_write_them(tcplab: Command, rate: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("size", "bytes_"), [("64K", 65536), ("64KiB", 65536), ("65536 B", 65536), ("1M", 1 << 20)]
+    ("size", "bytes_"),
+    [("64K", 65536), ("64KiB", 65536), ("65536 B", 65536), ("1M", 1 << 20), ("1.5 MB", 1.5e6)],
 )
-def test_sizes_are_iperf3_s(tcplab: Command, size: str, bytes_: int) -> None:
+def test_sizes_are_iperf3_s_and_those_of_scenarios(tcplab: Command, size: str, bytes_: int) -> None:
     ended = tcplab("calc", "--rate", "1G", "--rtt", "100ms", "--window", size, "--json")
     assert json.loads(ended.stdout)["window"]["value"] == pytest.approx(bytes_ * 80)
 

@@ -25,11 +25,12 @@ _RATES = {
     if prefix + unit
 }
 _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-# As iperf3 has it, whose users write `-w 64K`: K is 1024; so is Ki.
+# As iperf3 has it, whose users write `-w 64K`: K is 1024; so is Ki. As scenarios and the answer: kB is 1000.
 _SIZES = {"b": 1.0} | {
-    prefix + unit: scale
-    for prefix, scale in {"k": 1024.0, "m": 1024.0**2, "g": 1024.0**3}.items()
-    for unit in ("", "b", "i", "ib")
+    prefix + unit: base**power
+    for power, prefix in enumerate("kmg", start=1)
+    for base, units in ((1024.0, ("", "i", "ib")), (1000.0, ("b",)))
+    for unit in units
 }
 _QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
 
@@ -45,7 +46,7 @@ def calc(
     ] = 1460,
     window: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Window of each stream: 64K is 64 KiB. [default: no limit]"),
+        typer.Option(metavar="SIZE", help="Window of each stream: 64K (64 KiB), 64 kB. [default: no limit]"),
     ] = None,
     streams: Annotated[int, typer.Option(min=1, max=100_000, help="Parallel streams.")] = 1,
     json: Json = False,
