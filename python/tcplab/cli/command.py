@@ -108,6 +108,14 @@ class DefaultGroup(TyperGroup):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The commands, and the argument of the one that need not be named."""
+        found = super().shell_complete(ctx, incomplete)
+        command = self.commands[self.default]
+        argument = next(param for param in command.params if param.param_type_name == "argument")
+        with command.make_context(self.default, [], parent=ctx, resilient_parsing=True) as inner:
+            return [*found, *argument.shell_complete(inner, incomplete)]
+
 
 def _words(param: Any) -> Iterator[tuple[str, str]]:
     """The names of an option whose value may be left out, and the value that it then has."""
