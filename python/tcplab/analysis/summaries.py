@@ -21,7 +21,7 @@ from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.plan.describe import describe_direction
-from tcplab.plan.kinds import traffic_kind
+from tcplab.plan.kinds import kind_of, traffic_kind
 from tcplab.plan.paths import Hop, nominal_rate, settings
 from tcplab.plan.types import Plan
 from tcplab.results.run import Run
@@ -354,10 +354,25 @@ def _notes(
             notes.append(
                 f"{row.label}: flows converged in {converged} of {n} repetitions; the time is of these."
             )
+    if cut := _cut_off(run):
+        notes.append(f"{_some(cut)}: ended before all bytes had arrived.")
     if _changes(run.plan):
         notes.append("Links change during the run: the figures are averages over different conditions.")
     notes.extend(dict.fromkeys(w.note for ws in windows.values() for w in ws if w and w.note))
     return notes
+
+
+def _cut_off(run: Run) -> list[str]:
+    """The TCP transfers of which a stream ended before all its bytes had arrived."""
+    asked = {
+        flow["name"]: size
+        for flow in run.plan.get("flows", ())
+        if kind_of(flow).bulk_tcp and (size := flow.get("bytes")) is not None
+    }
+    if not asked:
+        return []
+    least = dict(run.tables["flows"].group_by("flow").agg(pl.col("bytes_received").min()).iter_rows())
+    return [flow for flow, size in asked.items() if (least.get(flow) or 0) < size]
 
 
 def _changes(plan: Plan) -> bool:

@@ -78,6 +78,19 @@ def test_the_interval_in_which_a_flow_ends_counts_up_to_its_last_byte(tmp_path: 
     assert figures["retransmission_rate"].value == pytest.approx(5 / 25)
 
 
+def test_a_transfer_that_the_end_of_the_run_cut_off_is_named(tmp_path: Path) -> None:
+    of = plan({"one": "reno", "two": "reno"}, seconds=10)
+    of["flows"][1]["bytes"] = 1_000_000
+    run = load(write_result(tmp_path / "whole", of, 2))
+    assert (run.flows["bytes_received"] > 1_000_000).all()
+    assert not any("had arrived" in note for note in summary(run).notes)
+    of["flows"][1]["bytes"] = 1_000_000_000
+    (said,) = [
+        note for note in summary(load(write_result(tmp_path / "cut", of, 2))).notes if "arrived" in note
+    ]
+    assert said == "two: ended before all bytes had arrived."
+
+
 def test_a_run_shows_itself_in_a_notebook(tmp_path: Path) -> None:
     page = tcplab.load(made(tmp_path).path)._repr_html_()
     assert "<table>" in page
