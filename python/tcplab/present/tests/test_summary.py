@@ -91,6 +91,14 @@ def test_a_transfer_that_the_end_of_the_run_cut_off_is_named(tmp_path: Path) -> 
     assert said == "two: ended before all bytes had arrived."
 
 
+def test_the_page_about_json_has_every_member_of_a_summary(tmp_path: Path) -> None:
+    page = Path(__file__).parents[4] / "docs" / "json.md"
+    if not page.is_file():
+        pytest.skip("installed without its docs")
+    text = page.read_text(encoding="utf-8").partition("## Summary")[2]
+    assert {key for key in summary(made(tmp_path)).to_json() if f"`{key}`" not in text} == set()
+
+
 def test_a_run_shows_itself_in_a_notebook(tmp_path: Path) -> None:
     page = tcplab.load(made(tmp_path).path)._repr_html_()
     assert "<table>" in page
