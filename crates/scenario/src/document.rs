@@ -266,7 +266,10 @@ fn decoded<'t>(text: &'t [u8], name: &str) -> Result<&'t str, Mistakes> {
             let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
             let column =
                 at - before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1) + 1;
-            let message = format!("byte {:#04x} is not UTF-8", text[at]);
+            let message = match text {
+                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "the file is UTF-16, not UTF-8".to_owned(),
+                _ => format!("byte {:#04x} is not UTF-8", text[at]),
+            };
             let file = name.to_owned();
             Err(Mistakes::new(vec![Mistake { file, line, column, message, ..Mistake::default() }]))
         }
@@ -279,6 +282,15 @@ mod tests {
 
     fn mistakes(text: &str) -> String {
         Document::parse(text.as_bytes(), "f.yaml").expect_err("a mistake").to_string()
+    }
+
+    #[test]
+    fn a_file_that_is_not_utf_8_is_told_from_one_of_utf_16() {
+        let said = |text: &[u8]| Document::parse(text, "f.yaml").expect_err("a mistake").to_string();
+        assert!(said(b"name: \xe9").contains("byte 0xe9 is not UTF-8"));
+        for bytes in [b"\xff\xfen\0", b"\xfe\xff\0n"] {
+            assert!(said(bytes).contains("the file is UTF-16, not UTF-8"));
+        }
     }
 
     #[test]

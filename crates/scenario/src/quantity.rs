@@ -136,6 +136,11 @@ const FOREIGN: &[(&str, &str, u64)] = &[
     ("MB/s", "Mbit/s", 8),
     ("GB/s", "Gbit/s", 8),
     ("B/s", "bit/s", 8),
+    ("kBps", "kbit/s", 8),
+    ("KBps", "kbit/s", 8),
+    ("MBps", "Mbit/s", 8),
+    ("GBps", "Gbit/s", 8),
+    ("Bps", "bit/s", 8),
     ("nsec", "ns", 1),
     ("usec", "us", 1),
     ("msec", "ms", 1),
@@ -170,6 +175,9 @@ const FOREIGN: &[(&str, &str, u64)] = &[
     ("percent", "%", 1),
     ("pct", "%", 1),
 ];
+
+/// Units of sizes in bits, in lower case.
+const BITS: &[(&str, u64)] = &[("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000)];
 
 /// Second spellings of a unit: read, but never written or suggested.
 const ALSO_READ: [&str; 7] = ["bps", "kbps", "Mbps", "Gbps", "µs", "μs", "packet"];
@@ -435,9 +443,14 @@ fn respell(number: &str, unit: &str, dimensions: &[Dimension], usual: &str) -> S
         if factor == 1 {
             return format!("{number} {ours}");
         }
-        let (digits, exponent) = number.split_once('e').unwrap_or((number, "0"));
-        let value = fraction(digits) * power_of_ten(exponent.parse().unwrap_or(0));
-        return format!("{} {ours}", exact(&(value * BigRational::from(BigInt::from(factor)))));
+        return format!("{} {ours}", exact(&(value_of(number) * BigRational::from(BigInt::from(factor)))));
+    }
+    let bits = |&&(theirs, _): &&(&str, u64)| theirs == lower.trim_end_matches('s') && valid.contains(&"B");
+    if let Some(&(_, scale)) = BITS.iter().find(bits) {
+        let bytes = value_of(number) * BigRational::new(BigInt::from(scale), BigInt::from(8));
+        if bytes <= BigRational::from(BigInt::from(LARGEST)) {
+            return format(round(&bytes), Dimension::Size);
+        }
     }
     let folded: Vec<String> = valid.iter().map(|spelling| spelling.to_lowercase()).collect();
     match nearest(&lower, folded.iter().map(String::as_str), 0.5) {
@@ -449,6 +462,11 @@ fn respell(number: &str, unit: &str, dimensions: &[Dimension], usual: &str) -> S
     }
 }
 
+fn value_of(number: &str) -> BigRational {
+    let (digits, exponent) = number.split_once('e').unwrap_or((number, "0"));
+    fraction(digits) * power_of_ten(exponent.parse().unwrap_or(0))
+}
+
 /// A valid spelling near a text that does not even start with a number.
 fn closest_text(text: &str, dimensions: &[Dimension], usual: &str, example: &str) -> String {
     let unit_end = text.find(|c: char| !(c.is_ascii_alphabetic() || c == '%' || c == '/')).unwrap_or(0);
@@ -458,13 +476,22 @@ fn closest_text(text: &str, dimensions: &[Dimension], usual: &str, example: &str
             return respell(number, &text[..unit_end], dimensions, usual);
         }
     }
-    if let Some((whole, rest)) = text.split_once(',')
-        && digits(whole, 20).is_some_and(|(_, rest)| rest.is_empty())
-        && let Some((decimals, unit)) = digits(rest, 20)
-        && !unit.trim().is_empty()
-        && !unit.trim().contains(char::is_whitespace)
+    let number_end = text.find(|c: char| !(c.is_ascii_digit() || c == ',')).unwrap_or(text.len());
+    let (number, unit) = (&text[..number_end], text[number_end..].trim());
+    let groups: Vec<&str> = number.split(',').collect();
+    if let [whole, others @ ..] = groups.as_slice()
+        && !others.is_empty()
+        && !groups.contains(&"")
+        && !unit.is_empty()
+        && !unit.contains(char::is_whitespace)
     {
-        return respell(&format!("{whole}.{decimals}"), unit.trim(), dimensions, usual);
+        // Groups of three digits are thousands, as in `10,000`; what else follows one comma is decimals.
+        if others.iter().all(|group| group.len() == 3) && (1..=3).contains(&whole.len()) && *whole != "0" {
+            return respell(&groups.concat(), unit, dimensions, usual);
+        }
+        if let [decimals] = others {
+            return respell(&format!("{whole}.{decimals}"), unit, dimensions, usual);
+        }
     }
     example.to_owned()
 }
@@ -518,6 +545,11 @@ mod tests {
         assert_eq!(wrong("1400", Dimension::Size), ("`1400` has no unit".into(), "1400 B".into()));
         assert_eq!(wrong("-3", Dimension::Time), ("`-3` has no unit".into(), "3 ms".into()));
         assert_eq!(wrong("10 MB/s", Dimension::Rate).1, "80 Mbit/s");
+        assert_eq!(wrong("10 MBps", Dimension::Rate).1, "80 Mbit/s");
+        assert_eq!(wrong("10 Mbit", Dimension::Size).1, "1.25 MB");
+        assert_eq!(wrong("10,000 kbit/s", Dimension::Rate).1, "10000 kbit/s");
+        assert_eq!(wrong("1,000,000 bit/s", Dimension::Rate).1, "1000000 bit/s");
+        assert_eq!(wrong("0,125 s", Dimension::Time).1, "0.125 s");
         assert_eq!(wrong("25 msec", Dimension::Time).1, "25 ms");
         assert_eq!(wrong("ms 5", Dimension::Time).1, "5 ms");
         assert_eq!(wrong("2,5 ms", Dimension::Time).1, "2.5 ms");

@@ -195,8 +195,8 @@ fn switch(read: &Read<'_>) -> Reading {
     }
     let written = read.shown().trim_matches('`').to_lowercase();
     let meant = match written.as_str() {
-        "yes" | "y" | "1" | "true" | "enabled" | "enable" | "on" => "on",
-        "no" | "n" | "0" | "false" | "disabled" | "disable" | "off" => "off",
+        "yes" | "y" | "1" | "true" | "enabled" | "enable" | "on" | "up" => "on",
+        "no" | "n" | "0" | "false" | "disabled" | "disable" | "off" | "down" => "off",
         _ => "on",
     };
     Err(error(format!("{} is neither `on` nor `off`", read.shown()), meant))
