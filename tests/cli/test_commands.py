@@ -285,19 +285,23 @@ def test_show_of_another_directory_than_a_result(here: Path, tcplab: Command) ->
         assert [line.partition(": ")[0] for line in hint] in ([], ["hint"])
 
 
-def test_show_to_a_reader_that_leaves_ends_quietly(
-    done: Path, tcplab: Command, environment: dict[str, str]
-) -> None:
-    ended = subprocess.run(
-        f"{sys.executable} -m tcplab show done --table sockets --limit 0 | head -1",
-        shell=True,
-        cwd=done.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.stderr == ""
+@pytest.mark.parametrize("words", ["--version", "run --help", "schema", "show done --table flows --limit 0"])
+def test_output_that_nobody_takes(done: Path, environment: dict[str, str], words: str) -> None:
+    def ended(redirection: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m tcplab {words} {redirection}"],
+            cwd=done.parent,
+            env={name: value for name, value in environment.items() if name != "PYTHONUNBUFFERED"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    left, both, full = ended("| head -0"), ended("2>&1 | head -0"), ended(">/dev/full")
+    # As of a program that SIGPIPE ends.
+    assert (left.returncode, left.stderr) == (141, "")
+    assert (both.returncode, both.stderr) == (141, "")
+    assert (full.returncode, full.stderr) == (3, "tcplab: error: cannot write: No space left on device\n")
 
 
 def test_report_is_one_file(done: Path, here: Path, tcplab: Command) -> None:

@@ -20,9 +20,14 @@ def main() -> None:
             from tcplab.cli.version import version_text
 
             sys.stdout.write(version_text() + "\n")
+            sys.stdout.flush()
             return
         from tcplab.cli.app import app
 
         app(prog_name="tcplab")
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as problem:
+        from tcplab.cli.failure import report
+
+        sys.exit(report(problem))

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from tcplab.cli.failure import Code
+from tcplab.cli.failure import Code, complain, report
 from tcplab.cli.old_spellings import respelled
 from tcplab.cli.output import configure, warn
 from tcplab.safe_text import visible
@@ -146,8 +146,11 @@ def usage_errors() -> Iterator[None]:
         path = problem.ctx.command_path if problem.ctx is not None else "tcplab"
         message = problem.format_message()
         message = message[:1].lower() + message[1:].rstrip(".")
-        sys.stderr.write(f"tcplab: error: {message}\nhint: {path} --help\n")
+        complain(f"tcplab: error: {message}\nhint: {path} --help\n")
         raise typer.Exit(Code.INPUT) from None
+    except OSError as problem:
+        # Help that could not be written: typer would end with 1, or Python with a traceback.
+        raise typer.Exit(report(problem)) from None
 
 
 def _quiet(_ctx: Any, _param: Any, value: bool) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import select
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
 import typer
 
@@ -36,6 +38,8 @@ class Code(IntEnum):
     BUG = 70
     """tcplab is wrong (EX_SOFTWARE of sysexits.h)."""
     INTERRUPTED = 130
+    UNREAD = 128 + 13
+    """The reader of the output has left: what a shell says of a program that SIGPIPE ended."""
 
 
 def code_of(problems: Iterable[Problem]) -> Code:
@@ -61,20 +65,59 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(command)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            try:
+                return command(*args, **kwargs)
+            finally:
+                # Left to the interpreter's exit, an error would be Python's report and no exit code of ours.
+                sys.stdout.flush()
         except typer.Exit:
             raise
-        except BrokenPipeError:
-            # The reader of our output has left, as in `tcplab list | head`: typer ends quietly.
-            raise
         except BaseException as problem:
-            if isinstance(problem, (SystemExit, GeneratorExit)) or os.environ.get("TCPLAB_DEBUG"):
+            if isinstance(problem, (SystemExit, GeneratorExit)):
                 raise
-            message, code = _explain(problem)
-            sys.stderr.write(visible(message, lines=True) + "\n")
-            raise typer.Exit(code) from None
+            raise typer.Exit(report(problem)) from None
 
     return call
+
+
+def report(problem: BaseException) -> Code:
+    """Say what ended the command, except to a reader that has left; returns the exit code.
+
+    Raises the exception itself if `TCPLAB_DEBUG` asks for tracebacks.
+    """
+    has_left = isinstance(problem, BrokenPipeError) and _readers_left()
+    if os.environ.get("TCPLAB_DEBUG") and not has_left:
+        raise problem
+    message, code = ("", Code.UNREAD) if has_left else _explain(problem)
+    _drop_unwritten(sys.stdout)
+    complain(visible(message, lines=True) + "\n" if message else "")
+    return code
+
+
+def complain(text: str) -> None:
+    """Write to standard error, where it can be written."""
+    with suppress(OSError):
+        sys.stderr.write(text)
+    _drop_unwritten(sys.stderr)
+
+
+def _readers_left() -> bool:
+    """Whether the other end of standard output or standard error is closed, as by `head` that has enough."""
+    ends = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            ends.register(stream.fileno(), 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in ends.poll(0))
+
+
+def _drop_unwritten(stream: TextIO) -> None:
+    """Drop what a stream does not take: Python would try once more at its exit, and complain."""
+    try:
+        stream.flush()
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def _explain(problem: BaseException) -> tuple[str, Code]:
