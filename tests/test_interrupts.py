@@ -12,10 +12,7 @@ from tcplab.runner import stopping_on_signals, waited
 
 @pytest.fixture
 def two_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two signals come as a wait ends, before the standard library has its lock again.
-
-    timeout(1) sends them so, to its child and to the process group.
-    """
+    """Two signals come as a wait ends, before the standard library has its lock again."""
     restore = threading.Condition._acquire_restore  # type: ignore[attr-defined]
     is_sent = False
 
@@ -24,7 +21,7 @@ def two_signals(monkeypatch: pytest.MonkeyPatch) -> None:
         if not is_sent:
             is_sent = True
             signal.raise_signal(signal.SIGTERM)
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
         restore(self, state)
 
     monkeypatch.setattr(threading.Condition, "_acquire_restore", interrupted)
@@ -45,3 +42,23 @@ def test_one_signal_only_sets_the_event() -> None:
         signal.raise_signal(signal.SIGINT)
         done, pending = waited([Future[None]()], 0.01)
     assert (stop.is_set(), len(done), len(pending)) == (True, 0, 1)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_only_ctrl_c_is_impatient(ending: signal.Signals) -> None:
+    stop = threading.Event()
+    with stopping_on_signals(stop):
+        signal.raise_signal(ending)
+        signal.raise_signal(ending)
+    assert stop.is_set()
+
+
+def test_nohup_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stop = threading.Event()
+        with stopping_on_signals(stop):
+            signal.raise_signal(signal.SIGHUP)
+        assert not stop.is_set()
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -6,6 +6,7 @@ import atexit
 import gc
 import io
 import os
+import signal
 import sys
 
 # Each thread of OpenBLAS spins for 0.05 s before it sleeps, and no matrix here is worth one.
@@ -44,6 +45,13 @@ def open_streams() -> None:
     # A locale without ± or µ gets a question mark, not an error.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """SIGTERM, and SIGHUP unless nohup(1) has it ignored: they end a command as Ctrl-C does."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return (signal.SIGTERM,)
+    return (signal.SIGTERM, signal.SIGHUP)
 
 
 def given_environment() -> dict[str, str]:

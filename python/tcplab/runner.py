@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tcplab.attempts import best_of
 from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Problem, Progress, Status
+from tcplab.process import ending_signals
 
 if TYPE_CHECKING:
     from tcplab.plan.types import Plan
@@ -383,9 +384,11 @@ def waited(futures: Iterable[Future[_T]], timeout: float) -> tuple[set[Future[_T
 
 @contextmanager
 def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM set `stop` and the second one raise KeyboardInterrupt.
+    """Let SIGINT, SIGTERM and SIGHUP set `stop`, and a SIGINT after another signal raise KeyboardInterrupt.
 
-    Python delivers signals to the main thread only; elsewhere (a server's worker) nothing is changed.
+    The others come twice though nobody is impatient: timeout(1) signals its child and the process group, and
+    of a closed terminal both shell and kernel do. A SIGHUP that nohup(1) has ignored stays ignored. Python
+    delivers signals to the main thread only; elsewhere (a server's worker) nothing is changed.
     """
     count = 0
 
@@ -394,6 +397,8 @@ def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
         count += 1
         if count == 1:
             stop.set()
+        elif number != signal.SIGINT:
+            return
         elif _MAIN_THREAD.is_waiting or not stop.is_set():
             # Not set: this is within the first signal's handler, which holds the event's lock.
             _MAIN_THREAD.is_due = True
@@ -404,7 +409,7 @@ def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
         yield
         return
     before: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {
-        number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)
+        number: signal.signal(number, handle) for number in (signal.SIGINT, *ending_signals())
     }
     try:
         yield

@@ -247,6 +247,23 @@ def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
     assert intervals["bytes_received"].sum() > 0
 
 
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_twice_keeps_what_was_recorded(
+    here: Path, start: Start, ending: signal.Signals
+) -> None:
+    running = start("run", "long.yaml", "--output", "out")
+    wait_for(here / "out" / "run-1" / "manifest.json")
+    time.sleep(1.0)
+    # As from timeout(1), and from a terminal that is closed.
+    running.send_signal(ending)
+    time.sleep(0.005)
+    running.send_signal(ending)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert said.strip().splitlines()[-1] == "tcplab: interrupted; what was recorded is in out"
+    assert pl.read_parquet(here / "out" / "run-1" / "intervals.parquet").height > 0
+
+
 def test_ctrl_c_leaves_later_repetitions_unstarted(here: Path, start: Start) -> None:
     running = start(
         "run", "long.yaml", "--repeat", 5, "--jobs", 1, "--output", "out", "--json", "--no-report"

@@ -276,7 +276,14 @@ duration: 60 s
 def command(folder: Path, scenario: str = SCENARIO) -> subprocess.Popen[str]:
     (folder / "long.yaml").write_text(scenario, encoding="utf-8")
     words = [sys.executable, "-m", "tcplab", "run", "long.yaml", "--engine", "kernel", "--output", "out"]
-    return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        words,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
 
 
 def wait_for_rows(folder: Path) -> None:
@@ -315,10 +322,12 @@ def traffic(task: Path, process: int) -> bool:
     return task.parent.name == str(process) or task.read_text(encoding="ascii").startswith("f")
 
 
-def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_keeps_what_was_recorded(tmp_path: Path, ending: signal.Signals) -> None:
     process = command(tmp_path)
     wait_for_rows(tmp_path)
-    process.send_signal(signal.SIGINT)
+    # All processes of the group get it, as from a terminal or timeout(1).
+    os.killpg(process.pid, ending)
     # It ends by itself after a minute.
     _, said = process.communicate(timeout=50)
     assert process.returncode == 130, said

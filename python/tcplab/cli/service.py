@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from tcplab.cli.failure import Code, CommandError
+from tcplab.process import ending_signals
 
 Event = dict[str, Any]
 
@@ -43,11 +44,11 @@ def listen(mode: str, settings: dict[str, Any], describe: Callable[[Event], str]
 
 
 def interrupt_on_signals() -> None:
-    """Raise KeyboardInterrupt on SIGTERM as on SIGINT, and in a system call that waits.
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP as on SIGINT, and in a system call that waits.
 
     Where polars was imported, its handler of SIGINT has system calls go on.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *ending_signals()):
         signal.signal(number, signal.default_int_handler)
 
 

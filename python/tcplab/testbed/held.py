@@ -135,7 +135,7 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
             f"there is a lab {name!r} already", f"choose another with --name, or: tcplab topo down {name}"
         )
     layout = lay_out(plan, emulate_all=True)
-    lab = LabProcess("--name", name, apart=True)
+    lab = LabProcess("--name", name)
     try:
         nodes = [namespace.node for namespace in layout.namespaces]
         children = [{"name": node, "role": "hold", "socket": None} for node in nodes]

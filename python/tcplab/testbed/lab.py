@@ -19,7 +19,7 @@ _PATIENCE = 5.0
 class LabProcess:
     """A lab for as long as this process wants it, or on its own once it has been asked to `hold`."""
 
-    def __init__(self, *options: str, descriptors: Sequence[int] = (), apart: bool = False) -> None:
+    def __init__(self, *options: str, descriptors: Sequence[int] = ()) -> None:
         # Messages of our processes for people; the file has no name on disk.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -28,7 +28,8 @@ class LabProcess:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=descriptors,
-            start_new_session=apart,
+            # Signals to our process group, as of timeout(1) or a terminal that is closed, are for us.
+            start_new_session=True,
         )
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
