@@ -304,6 +304,17 @@ def test_output_that_nobody_takes(done: Path, environment: dict[str, str], words
     assert (full.returncode, full.stderr) == (3, "tcplab: error: cannot write: No space left on device\n")
 
 
+def test_a_dash_is_standard_output_or_rejected(done: Path, here: Path, tcplab: Command) -> None:
+    exported = tcplab("export", "done", "--format", "json", "--output", "-")
+    assert json.loads(exported.stdout)["status"] == "done"
+    assert json.loads(tcplab("schema", "-o", "-").stdout)["type"] == "object"
+    for words in ("export done -f csv -o -", "report done -o -", "compare done done -o -", "new mine -o -"):
+        ended = tcplab(*words.split())
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr.startswith("tcplab: error: ")
+    assert not (here / "-").exists()
+
+
 def test_report_is_one_file(done: Path, here: Path, tcplab: Command) -> None:
     ended = tcplab("report", "done", "--output", "page.html")
     assert ended.returncode == 0, ended.stderr

@@ -20,6 +20,12 @@ from tcplab.safe_text import visible
 _UsageError: Any = typer.BadParameter.__base__
 
 
+# Commands that take `-` as a name of standard output; others would make a file called `-`.
+_TO_STANDARD_OUTPUT = ("export", "schema", "topo capture", "topo import")
+
+_NOT_A_STREAM = "this command does not write to standard output; name a file or directory"
+
+
 class Command(TyperCommand):
     """A command with `--quiet` and `--verbose`."""
 
@@ -77,11 +83,18 @@ class Command(TyperCommand):
         for text in () if ctx.resilient_parsing else warnings:
             warn(f"tcplab: warning: {text}")
         try:
-            return super().parse_args(ctx, current)
+            rest = super().parse_args(ctx, current)
+            if name not in _TO_STANDARD_OUTPUT and str(self._output(ctx)) == "-":
+                raise _UsageError(f"--output -: {_NOT_A_STREAM}", ctx)
+            return rest
         except _UsageError as problem:
             # Some do not know which command they are of.
             problem.ctx = problem.ctx or ctx
             raise
+
+    def _output(self, ctx: Any) -> Any:
+        """The value of `--output`, if the command has it."""
+        return next((ctx.params[param.name] for param in self.params if "--output" in param.opts), None)
 
 
 def _refuse_undecoded(args: list[str], ctx: Any) -> None:

@@ -26,7 +26,7 @@ def schema(
     from tcplab.scenario import json_schema, study_schema
 
     found = study_schema() if study else json_schema()
-    if output is None:
+    if output in (None, Path("-")):
         say_plain_json(found)
         return
     import json

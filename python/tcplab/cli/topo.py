@@ -257,6 +257,7 @@ def import_topology(
     from tcplab.plan.yaml_text import dump_plan_yaml
     from tcplab.topologies import UnreadableError, read
 
+    out = None if out == Path("-") else out
     try:
         with naming(file):
             found = read(file)
