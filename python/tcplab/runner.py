@@ -137,7 +137,7 @@ def prepare(
     and `UnsupportedError`.
     """
     from tcplab.estimate import estimate, many_rows
-    from tcplab.scenario import expand, warnings
+    from tcplab.scenario import ScenarioErrors, expand, warnings
     from tcplab.testbed.known_controls import Controls
 
     plan = expand(scenario.checked(Controls()))
@@ -145,6 +145,9 @@ def prepare(
         plan = {**plan, "seed": seed}
     if repeat is not None:
         plan = {**plan, "repeat": repeat}
+    if plan["seed"] + plan["repeat"] > 2**64:
+        message = f"{plan['repeat']} repetitions from seed {plan['seed']} need seeds beyond 2^64 - 1"
+        raise ScenarioErrors.of_file(source, message)
     problems = problems_of(scenario, engine, plan)
     fatal = [problem for problem in problems if problem.fatal]
     if fatal:

@@ -70,6 +70,16 @@ def test_two_runs_at_the_same_moment_take_two_directories(here: Path, tcplab: Co
     assert len(list((here / "runs").iterdir())) == 2
 
 
+def test_a_seed_may_be_any_that_a_scenario_may_have(here: Path, tcplab: Command) -> None:
+    ended = tcplab("run", "short.yaml", "--seed", 2**64 - 1, "--output", "out", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert manifest(here / "out" / "run-1")["seed"] == 2**64 - 1
+    assert tcplab("run", "short.yaml", "--seed", 2**64).returncode == 2
+    beyond = tcplab("run", "short.yaml", "--seed", 2**64 - 2, "--repeat", 3)
+    said = f"3 repetitions from seed {2**64 - 2} need seeds beyond 2^64 - 1"
+    assert (beyond.returncode, beyond.stderr) == (2, f"tcplab: error: short.yaml: {said}\n")
+
+
 def test_repetitions_take_the_next_seeds(here: Path, tcplab: Command) -> None:
     ended = tcplab("run", "short.yaml", "--repeat", 3, "--seed", 7, "--output", "out", "--no-report")
     assert ended.returncode == 0, ended.stderr

@@ -43,7 +43,7 @@ def run(
         int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs, each with the next seed.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=2**62, metavar="N", help="Seed of the first run.")
+        int | None, typer.Option("--seed", min=0, max=2**64 - 1, metavar="N", help="Seed of the first run.")
     ] = None,
     output: Annotated[
         Path | None,

@@ -62,7 +62,7 @@ def run(
         int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs of each cell.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=2**62, metavar="N", help="Seed of the first runs.")
+        int | None, typer.Option("--seed", min=0, max=2**64 - 1, metavar="N", help="Seed of the first runs.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter and fewer runs, for a first look.")] = False,
     dry_run: Annotated[
