@@ -52,6 +52,8 @@ _EBPF_COMPILER: _Wanted = (
 # A control is compiled in a fraction of a second: CPU time, and time, seconds.
 _CPU = 60
 _PATIENCE = 300.0
+# A control's file is not longer, bytes.
+_LONGEST = 1 << 20
 # The directory of the headers in the cache begins so.
 _HEADERS = "include-"
 
@@ -67,10 +69,18 @@ class Source:
     def read(file: Path) -> Source:
         """Read a file; raises ControlFileError."""
         try:
-            return Source(file.absolute(), file.read_text(encoding="utf-8"))
+            # A device such as /dev/zero never ends.
+            with file.open("rb") as stream:
+                data = stream.read(_LONGEST + 1)
+            if len(data) > _LONGEST:
+                raise ControlFileError(str(file), f"is longer than {_LONGEST} B, which no control is")
+            text = data.decode("utf-8")
         except (OSError, ValueError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) else "not a text file"
             raise ControlFileError(str(file), f"cannot be read: {reason}") from None
+        if "\0" in text:
+            raise ControlFileError(str(file), "cannot be read: not a text file")
+        return Source(file.absolute(), text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def native(source: Source, *, checked: bool = False) -> Path:

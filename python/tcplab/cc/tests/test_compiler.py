@@ -115,6 +115,13 @@ def test_without_a_compiler_the_command_that_installs_one_is_named(
         ebpf(source)
 
 
+def test_a_file_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.c"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(ControlFileError, match=r"endless\.c is longer than 1048576 B"):
+        Source.read(endless)
+
+
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(ControlFileError, match="No such file"):
         Source.read(tmp_path / "absent.c")
