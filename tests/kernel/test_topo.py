@@ -103,6 +103,47 @@ def test_a_lab_stays_up_until_down(topo: Topo, name: str) -> None:
     assert topo("exec", "a", "--", "true").returncode == 2
 
 
+def test_a_cable_of_a_lab_is_emulated_so_its_mtu_is_smaller(scenario: Path, tmp_path: Path) -> None:
+    wide = [scenario, "--set", "network.links.1.mtu=65535 B"]
+    for words in (
+        ["topo", "up", *wide],
+        ["run", *wide, "--engine", "kernel", "--keep", "--output", tmp_path / "out"],
+    ):
+        ended = subprocess.run([*TCPLAB, *map(str, words)], capture_output=True, text=True, check=False)
+        assert ended.returncode == 2
+        error, hint = ended.stderr.splitlines()[-2:]
+        assert "links.r-b.mtu: every link of a lab is emulated" in error
+        assert hint == "hint: set `mtu: 65521 B`"
+    # It is said before the run.
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_lab_of_this_name_is_said_before_a_run(
+    topo: Topo, scenario: Path, name: str, tmp_path: Path
+) -> None:
+    named = [*TCPLAB, "run", str(scenario), "--set", f"name={name}", "--engine", "kernel", "--keep"]
+    ended = subprocess.run(
+        [*named, "--output", tmp_path / "out"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert f"there is a lab '{name}' already" in ended.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_run_keeps_no_lab(scenario: Path, name: str, tmp_path: Path) -> None:
+    named = [*TCPLAB, "run", str(scenario), "--set", f"name={name}", "--engine", "kernel", "--keep"]
+    with subprocess.Popen(
+        [*named, "--output", tmp_path / "out"], stderr=subprocess.PIPE, text=True
+    ) as running:
+        while not list(tmp_path.glob("out/run-1/*.arrows")) and running.poll() is None:
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130, said
+    listed = subprocess.run([*TCPLAB, "topo", "list", "--json"], capture_output=True, text=True, check=True)
+    assert name not in [lab["name"] for lab in json.loads(listed.stdout)["labs"]]
+
+
 def test_a_program_in_a_node_has_its_own_network_and_exit_code(topo: Topo) -> None:
     said = topo("exec", "a", "--", "sh", "-c", "cat /proc/net/dev; hostname; exit 7")
     assert said.returncode == 7

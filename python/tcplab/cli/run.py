@@ -132,6 +132,8 @@ def run(
         for text in one.warnings:
             warn(f"{one.source}: warning: {text}")
     fits(runner.refusals(prepared, output or runner.RUNS, jobs=jobs, yes=yes))
+    if keep:
+        _admit(prepared[0])
     batch = _claim(prepared, output)
     try:
         with watcher(quiet=quiet() or (json and not sys.stderr.isatty())) as display:
@@ -152,7 +154,7 @@ def run(
         for ended in finished:
             if ended.status.value == "done":
                 _print(ended, confidence, report=report, quiet=quiet())
-    if keep and finished:
+    if keep and not stopped:
         _keep(prepared[0], quiet=json)
     if failed:
         outcomes = [out for one in failed for out in one.outcomes if out.status.value == "failed"]
@@ -166,6 +168,18 @@ def run(
 def _load_summary() -> None:
     """Import what the summary needs: as long as many a simulation takes."""
     import_module("tcplab.present.summary_table")
+
+
+def _admit(one: Prepared) -> None:
+    """Fail before the test where its network could not stay up."""
+    from tcplab.testbed import held
+
+    try:
+        held.admit(one.plan, one.plan["name"])
+    except held.NoLabError as problem:
+        name = one.plan["name"]
+        hint = f"tcplab topo down {name}" if name in held.names() else problem.hint
+        raise CommandError(f"--keep: {problem.message}", Code.INPUT, hint) from None
 
 
 def _keep(one: Prepared, *, quiet: bool) -> None:

@@ -18,7 +18,7 @@ from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.agents import Json
 from tcplab.testbed.controls import available, kernel_name, lab_loader, load_command, ours, wanted
 from tcplab.testbed.errors import TestbedError
-from tcplab.testbed.layout import Layout, lay_out
+from tcplab.testbed.layout import LARGEST_MTU, Layout, lay_out
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
 from tcplab.testbed.probe import SYSCTLS_HINT, Probed, probe, tun_hint
 from tcplab.testbed.tools import IPERF3, iperf3_version
@@ -38,8 +38,6 @@ _MAX_NODES = 500
 _LARGEST_BUFFER = (1 << 30) - 1
 # The limit net.core.NAME by the setting it binds.
 _BUFFERS = {"wmem_max": "send_buffer", "rmem_max": "receive_buffer"}
-# A TAP device's frame, with its Ethernet header, is at most 64 KiB.
-_LARGEST_MTU = 65_521
 # The largest TCP_MAXSEG (MAX_TCP_WINDOW), and the largest -M of iperf3 (MAX_MSS).
 _LARGEST_MSS = {"native": 32_767, "iperf3": 9_216}
 _FASTEST_SAMPLING = 1_000_000
@@ -188,11 +186,11 @@ def _by_hand(name: str) -> str:
 
 def _links(layout: Layout) -> Iterator[Problem]:
     for wire in layout.emulated:
-        if wire.plan["mtu"] > _LARGEST_MTU:
+        if wire.plan["mtu"] > LARGEST_MTU:
             yield Problem(
                 f"links.{wire.name}.mtu",
-                f"an emulated link carries IP packets of {_LARGEST_MTU} bytes at most",
-                f"set `mtu: {_LARGEST_MTU} B`, or use `--engine sim`",
+                f"an emulated link carries IP packets of {LARGEST_MTU} bytes at most",
+                f"set `mtu: {LARGEST_MTU} B`, or use `--engine sim`",
             )
 
 

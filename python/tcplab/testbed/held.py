@@ -23,7 +23,7 @@ from tcplab.testbed import verification
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
-from tcplab.testbed.layout import Interface, Layout, has_routing, lay_out
+from tcplab.testbed.layout import LARGEST_MTU, Interface, Layout, has_routing, lay_out
 from tcplab.testbed.ping import Pair, silent
 from tcplab.testbed.testbed import EMULATOR
 
@@ -124,8 +124,8 @@ def down(name: str) -> None:
         time.sleep(0.001)
 
 
-def up(plan: Plan, name: str, scenario: str) -> Held:
-    """Build the network of a plan as a lab that stays up; raises TestbedError, and leaves nothing then."""
+def admit(plan: Plan, name: str) -> None:
+    """Raise NoLabError where there can be no such lab, or not by this name."""
     if not _NAME.fullmatch(name):
         raise NoLabError(
             f"{name!r} cannot be a lab's name", "use letters, digits, '-', '_' and '.', 63 at most"
@@ -134,6 +134,18 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
         raise NoLabError(
             f"there is a lab {name!r} already", f"choose another with --name, or: tcplab topo down {name}"
         )
+    for link in plan["links"]:
+        if link["mtu"] > LARGEST_MTU:
+            raise NoLabError(
+                f"links.{link['name']}.mtu: every link of a lab is emulated, and such a link carries"
+                f" IP packets of {LARGEST_MTU} B at most",
+                f"set `mtu: {LARGEST_MTU} B`",
+            )
+
+
+def up(plan: Plan, name: str, scenario: str) -> Held:
+    """Build the network of a plan as a lab that stays up; raises TestbedError, and leaves nothing then."""
+    admit(plan, name)
     layout = lay_out(plan, emulate_all=True)
     lab = LabProcess("--name", name)
     try:

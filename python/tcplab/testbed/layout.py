@@ -12,6 +12,10 @@ from typing import Any
 from tcplab import _core
 from tcplab.plan.types import Link, Plan
 
+# A TAP device's frame, with its Ethernet header, is at most 64 KiB.
+LARGEST_MTU = 65_521
+"""Of an emulated link."""
+
 
 @dataclass(frozen=True)
 class Interface:
