@@ -45,6 +45,18 @@ def test_a_window_the_kernel_would_cut_is_refused_with_the_command_that_raises_t
     assert check({"send_buffer": f"{limit} B"}) == []
 
 
+@pytest.mark.skipif(not Path("/usr/sbin/tc").exists(), reason="needs tc where distributions have it")
+def test_programs_of_administrators_need_not_be_on_the_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    network = {"path": {**PATH["path"], "left": {"nic": {"rate": "100 Mbit/s"}}}}
+    assert check(network=network) == []
+    flows = [{**BULK, "duration": "100 ms"}]
+    scenario = {"tcplab": 1, "name": "t", "network": network, "flows": flows, "duration": "300 ms"}
+    assert tcplab.run(scenario, engine="kernel", out=tmp_path / "out").status == "done"
+
+
 def test_netem_has_no_shared_medium() -> None:
     link = {"ends": ["a", "b"], "medium": "air", "rate": "10 Mbit/s", "delay": "1 ms"}
     network = {"nodes": ["a", "b"], "media": ["air"], "links": [link]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from tcplab.engine.base import Problem
 from tcplab.plan.types import Plan
+from tcplab.testbed.tools import located
 
 # How long reading may take, seconds.
 _PATIENCE = 30.0
@@ -21,7 +21,7 @@ _LANGUAGE = "its language: https://docs.frrouting.org"
 
 def problems(plan: Plan) -> Iterator[Problem]:
     """The mistakes that FRR finds in the files of a plan's routers; none where FRR is not installed."""
-    vtysh = shutil.which("vtysh")
+    vtysh = located("vtysh")
     if vtysh is None:
         return
     checked: dict[str, str] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import LARGEST_MTU, Layout, lay_out
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
 from tcplab.testbed.probe import SYSCTLS_HINT, Probed, probe, tun_hint
-from tcplab.testbed.tools import IPERF3, iperf3_version
+from tcplab.testbed.tools import IPERF3, iperf3_version, located
 
 # Where Debian's package has FRR's daemons.
 FRR = Path("/usr/lib/frr/zebra")
@@ -148,13 +147,13 @@ def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
     for node in plan["nodes"]:
         for key, proxy in _PROXIES.items():
             for program, package in _DIVERTING if node.get(key) is not None else ():
-                if shutil.which(program) is None:
+                if located(program) is None:
                     yield Problem(
                         f"nodes.{node['name']}.{key}",
                         f"{proxy} needs `{program}`, which is missing",
                         f"sudo apt install {package}",
                     )
-        if node.get("nic") and shutil.which("tc") is None:
+        if node.get("nic") and located("tc") is None:
             message = "the rate of an interface is set with `tc`, which is missing"
             yield Problem(f"nodes.{node['name']}.nic", message, "sudo apt install iproute2")
         foreign = sorted(set(node["cpus"]) - usable)
@@ -201,7 +200,7 @@ def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
         yield Problem(
             "emulator", f"this kernel has no netem: {probed.netem}", f"sudo modprobe sch_netem, or {own}"
         )
-    elif shutil.which("tc") is None:
+    elif located("tc") is None:
         yield Problem(
             "emulator", "netem is configured by tc, which is not installed", "sudo apt-get install iproute2"
         )
@@ -296,7 +295,7 @@ def _generator(flow: Flow) -> Iterator[Problem]:
         return
     where = f"flows.{flow['name']}.generator"
     wanted = ".".join(map(str, IPERF3))
-    program = shutil.which("iperf3")
+    program = located("iperf3")
     if program is None:
         yield Problem(where, "iperf3 is not installed", "sudo apt-get install iperf3")
         return

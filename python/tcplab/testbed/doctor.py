@@ -255,7 +255,7 @@ def _tools() -> Iterator[Finding]:
         ("tc", "`emulator: netem`, and looking at interfaces", "iproute2"),
         ("zebra", "routing protocols (FRR)", "frr"),
     ):
-        program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/lib/frr")
+        program = tools.located(name) or shutil.which(name, path="/usr/lib/frr")
         if program is None:
             yield Finding(
                 name, Grade.WARN, f"not installed: for {needed_for}", f"sudo apt-get install {package}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import InputFileError, TestbedError
+from tcplab.testbed.tools import search_path
 
 # How long processes may take to end before they are killed, seconds.
 _PATIENCE = 5.0
@@ -28,6 +30,7 @@ class LabProcess:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=descriptors,
+            env={**os.environ, "PATH": search_path()},
             # Signals to our process group, as of timeout(1) or a terminal that is closed, are for us.
             start_new_session=True,
         )
