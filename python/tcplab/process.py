@@ -42,8 +42,8 @@ def open_streams() -> None:
                 os.close(null)
             os.set_inheritable(number, True)
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
-    # A locale without ± or µ gets a question mark, not an error.
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+    # A locale without ± or µ gets a question mark, not an error: the locale C has `surrogateescape`.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
         sys.stdout.reconfigure(errors="replace")
 
 

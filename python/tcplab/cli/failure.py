@@ -126,6 +126,8 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
         return (f"tcplab: {problem}" if interrupted else _error(str(problem), problem.hint)), problem.code
     if isinstance(problem, KeyboardInterrupt):
         return "tcplab: interrupted", Code.INTERRUPTED
+    if isinstance(problem, OSError) and problem.errno in (errno.EMFILE, errno.ENFILE):
+        return _error(f"{problem.strerror}", "raise the limit: ulimit -n 1024"), Code.MACHINE
     if isinstance(problem, OSError) and problem.errno in _DISK:
         where = f" {problem.filename}" if problem.filename else ""
         return _error(f"cannot write{where}: {problem.strerror}"), Code.MACHINE
