@@ -165,4 +165,4 @@ def _compile(compiler: str, options: Sequence[str], source: Source, include: Pat
 
 
 def _quoted(name: str) -> str:
-    return name.replace("\\", "\\\\").replace('"', '\\"')
+    return name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

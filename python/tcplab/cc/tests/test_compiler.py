@@ -12,6 +12,7 @@ from tcplab.cc import compiler
 from tcplab.cc.compiler import Source, ebpf, native
 from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
+from tcplab.cc.template import starting_file
 
 Write = Callable[..., Path]
 
@@ -128,3 +129,10 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     (tmp_path / "odd.c").write_bytes(b"\xff\xfe")
     with pytest.raises(ControlFileError, match="not a text"):
         Source.read(tmp_path / "odd.c")
+
+
+def test_a_path_may_hold_what_c_must_quote(tmp_path: Path) -> None:
+    file = tmp_path / 'a "b\\\n c' / "mine.c"
+    file.parent.mkdir()
+    file.write_text(starting_file("mine"), encoding="utf-8")
+    assert described_file(Source.read(file)).name == "mine"
