@@ -32,7 +32,7 @@ def _leave_out_last_collection() -> None:
 
 
 def open_streams() -> None:
-    """Let every standard stream be there, and standard output take any text."""
+    """Let every standard stream be there, and standard output take any text and have a width."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             # It was closed (`>&-`). A file opened later would get its number, and what is printed.
@@ -45,6 +45,9 @@ def open_streams() -> None:
     # A locale without ± or µ gets a question mark, not an error: the locale C has `surrogateescape`.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
         sys.stdout.reconfigure(errors="replace")
+    # A terminal of unknown size has COLUMNS=0 in some shells; rich takes it at its word, and prints nothing.
+    if os.environ.get("COLUMNS", "").strip("0") == "":
+        os.environ.pop("COLUMNS", None)
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:

@@ -566,3 +566,9 @@ def test_a_locale_without_plus_minus_gets_a_question_mark(
         shown = process("show", "result", **settings)
         assert shown.returncode == 0, shown.stderr
         assert re.search(r"\d \? \d", shown.stdout)
+
+
+def test_a_terminal_of_unknown_width_gets_the_table(tcplab: Command, process: Command) -> None:
+    tcplab("run", "short.yaml", "--output", "result", "--no-report", "--quiet")
+    shown = process("show", "result", COLUMNS="0", FORCE_COLOR="1", NO_COLOR="")
+    assert "bulk" in shown.stdout
