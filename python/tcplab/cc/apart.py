@@ -91,7 +91,7 @@ class Apart:
         try:
             answer = self._ask({"do": "attach", "libraries": list(libraries.values())})
             if "pid" not in answer:
-                raise self._crash(f"it cannot be opened: {answer}")
+                raise self._crash(f"it cannot be loaded: {answer.get('error') or answer['errno'][1]}")
             self._pid = int(answer["pid"])
         except BaseException:
             self.close()

@@ -14,17 +14,22 @@ from pathlib import Path
 
 @functools.cache
 def folder() -> Path:
-    """The directory of compiled controls (XDG_CACHE_HOME); one for this process if that cannot be written."""
+    """The directory of compiled controls (XDG_CACHE_HOME); one for this process if that does not do.
+
+    It must take files, and let them be mapped as programs: not on a file system that is mounted `noexec`.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     place = Path(home).expanduser() / "tcplab" / "controls"
     try:
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=place):
-            return place
+            if not os.statvfs(place).f_flag & os.ST_NOEXEC:
+                return place
     except (OSError, RuntimeError):
-        own = tempfile.mkdtemp(prefix="tcplab-controls-")
-        atexit.register(shutil.rmtree, own, ignore_errors=True)
-        return Path(own)
+        pass
+    own = tempfile.mkdtemp(prefix="tcplab-controls-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return Path(own)
 
 
 def key(*parts: str | bytes) -> str:

@@ -39,7 +39,9 @@ class _Server:
             try:
                 answer = getattr(self, f"_{command.pop('do')}")(tables, **command)
             except OSError as problem:
-                answer = {"errno": [problem.errno, problem.strerror, problem.filename]}
+                # The loader of libraries gives a text alone.
+                known = [problem.errno, problem.strerror, problem.filename]
+                answer = {"error": str(problem)} if problem.errno is None else {"errno": known}
             except ValueError as problem:
                 answer = {"error": str(problem)}
             data = json.dumps(answer).encode()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,6 +56,16 @@ def test_a_home_that_cannot_be_written_is_done_without(
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert native(Source.read(control())).is_file()
+
+
+def test_a_home_where_nothing_may_be_executed_is_done_without(
+    control: Write, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noexec = SimpleNamespace(f_flag=os.ST_NOEXEC)
+    monkeypatch.setattr(os, "statvfs", lambda place: noexec)
+    library = native(Source.read(control()))
+    assert library.is_file()
+    assert own_cache not in library.parents
 
 
 def test_a_mistake_is_reported_with_its_line(control: Write) -> None:

@@ -235,3 +235,10 @@ def test_a_list_without_members_is_as_none(control: Write) -> None:
     described = described_file(source)
     assert (described.parameters, described.gauges) == ((), ())
     assert ebpf(source).is_file()
+
+
+def test_a_library_that_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    library = tmp_path / "mine.so"
+    library.write_bytes(b"no library")
+    with pytest.raises(ControlCrashError, match=r"it cannot be loaded: .*mine\.so: file too short"):
+        Apart({"mine.c": str(library)})
