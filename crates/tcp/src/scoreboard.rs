@@ -38,6 +38,8 @@ pub(crate) const LONE_RUNT: u16 = 0x800;
 const LINKED: u16 = 0x1000;
 /// It left the order of sending because a timeout took it for lost; it comes back if that is undone.
 const PARKED: u16 = 0x2000;
+/// The application pushed it, so that retransmissions of it carry PSH as well.
+pub(crate) const PUSHED: u16 = 0x4000;
 
 /// One segment that is out: a cache line.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use tcplab_control::CaEvent;
 
 use crate::Connection;
 use crate::rate::note_sending;
-use crate::scoreboard::{BURST_START, HAS_FIN, Id, LONE_RUNT, Sent};
+use crate::scoreboard::{BURST_START, HAS_FIN, Id, LONE_RUNT, PUSHED, Sent};
 use crate::segment::{CWR, FIN, PSH};
 use crate::seq::after;
 use crate::timers::Pending;
@@ -223,7 +223,7 @@ impl Connection {
     /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last segment carries PSH if the
     /// application pushed it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone. PSH tells the peer's
     /// GRO to pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
-    /// `tcp_cleanup_rbuf`). A retransmission is without.
+    /// `tcp_cleanup_rbuf`). A retransmission is without, unless the application pushed it.
     #[inline(always)]
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
         let mss = self.current_mss();
@@ -246,6 +246,7 @@ impl Connection {
             header.more = !last;
             if last && len > 0 && (push || count > 0) {
                 header.flags |= PSH;
+                flags |= if push { PUSHED } else { 0 };
             }
             if last && fin {
                 header.flags |= FIN;
@@ -297,6 +298,9 @@ impl Connection {
         self.accecn_data_option(&mut header, sent.len());
         if sent.has(HAS_FIN) {
             header.flags |= FIN;
+        }
+        if sent.has(PUSHED) {
+            header.flags |= PSH;
         }
         self.snd.small_queue.add(sent.len());
         self.snd.board.link_newest(id);
