@@ -6,7 +6,7 @@
 use tcplab_control::CaState;
 
 use crate::ack::AckState;
-use crate::scoreboard::{Id, LOST, RETRANS, SACKED};
+use crate::scoreboard::{BURST_START, Id, LOST, RETRANS, SACKED};
 use crate::seq::{after, before};
 use crate::{Connection, Segment};
 
@@ -156,10 +156,36 @@ impl Connection {
             state.sack_delivered += 1;
             self.rate_on_delivered(id, state);
             self.snd.board.unlink(id);
+            self.merge_buffers(id);
         }
         if duplicate && self.snd.board.get(id).has(RETRANS) {
             self.snd.board.change_flags(id, 0, RETRANS);
             self.sk.retrans_out -= 1;
+        }
+    }
+
+    /// Puts a segment that was just SACKed into one buffer with its SACKed neighbours, and apart from the others
+    /// (`tcp_shift_skb_data`). So the send buffer has room again before the acknowledgment goes on.
+    fn merge_buffers(&mut self, id: Id) {
+        let board = &self.snd.board;
+        let joins_previous = id > board.head() && board.get(id - 1).has(SACKED);
+        let next = (id + 1 < board.tail()).then(|| board.get(id + 1).has(SACKED));
+        self.set_burst_start(id, !joins_previous);
+        if let Some(joins_next) = next {
+            self.set_burst_start(id + 1, !joins_next);
+        }
+    }
+
+    fn set_burst_start(&mut self, id: Id, is_start: bool) {
+        if self.snd.board.get(id).has(BURST_START) == is_start {
+            return;
+        }
+        if is_start {
+            self.snd.board.change_flags(id, BURST_START, 0);
+            self.snd.buffer.note_burst_sent();
+        } else {
+            self.snd.board.change_flags(id, 0, BURST_START);
+            self.snd.buffer.note_burst_acked();
         }
     }
 

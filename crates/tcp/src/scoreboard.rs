@@ -31,7 +31,7 @@ pub(crate) const EVER_RETRANS: u16 = 0x80;
 pub(crate) const APP_LIMITED: u16 = 0x100;
 /// It carries the FIN.
 pub(crate) const HAS_FIN: u16 = 0x200;
-/// It is the first of its burst (one `sk_buff` in Linux).
+/// It is the first of its buffer (one `sk_buff` in Linux): of its burst, or of SACKed neighbours.
 pub(crate) const BURST_START: u16 = 0x400;
 /// Less than a full segment was in flight when it left, itself included.
 pub(crate) const LONE_RUNT: u16 = 0x800;

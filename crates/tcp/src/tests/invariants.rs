@@ -1,7 +1,7 @@
 //! Properties that hold of an endpoint at any time.
 
 use crate::Connection;
-use crate::scoreboard::{LOST, RETRANS, SACKED};
+use crate::scoreboard::{BURST_START, LOST, RETRANS, SACKED};
 use crate::seq::after;
 
 impl Connection {
@@ -13,6 +13,7 @@ impl Connection {
         assert_eq!(sk.packets_out, out, "packets_out");
         assert_eq!(sk.lost_out, count(LOST), "lost_out");
         assert_eq!(sk.retrans_out, count(RETRANS), "retrans_out");
+        assert_eq!(self.snd.buffer.bursts_out(), count(BURST_START), "bursts_out");
         if self.sack_ok {
             assert_eq!(sk.sacked_out, count(SACKED), "sacked_out");
         }

@@ -153,6 +153,22 @@ fn without_bursts_each_segment_has_a_buffer_of_its_own() {
     assert_eq!(held(true), 40_000);
 }
 
+/// Linux keeps SACKed neighbours in one buffer. So a writer that waits for room goes on before the acknowledgment does.
+#[test]
+fn sacked_segments_leave_room_in_the_send_buffer() {
+    // Room for ten segments of 1896 bytes; one that waits is woken when a third of it is free.
+    let config = Config { send_buffer: Some(9_480), tso: false, ..plain() };
+    let mut t = Script::client(&config, "reno", 100.0);
+    t.write(u64::MAX);
+    assert_eq!(t.sent().len(), 10);
+    // Not next to each other: nothing is merged.
+    t.at(200.0, ack(1).sacks(&[(9001, 10_001), (7001, 8001), (5001, 6001)]));
+    assert_eq!(t.sent(), ["1:1001", "1001:2001", "2001:3001"], "retransmitted");
+    // Nine in one buffer.
+    t.at(201.0, ack(1).sacks(&[(1001, 10_001)]));
+    assert_eq!(t.sent()[0], "10001:11001");
+}
+
 #[test]
 fn a_fixed_send_buffer_bounds_what_is_out() {
     for pacing in [true, false] {
