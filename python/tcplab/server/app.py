@@ -105,7 +105,10 @@ class Server:
 
     async def files(self, request: Request) -> Response:
         """Contents of the directory."""
+        going = self.jobs.going()
         found = await run_in_threadpool(self.folder.listing)
+        for result in found["results"]:
+            result["status"] = _status(result["status"], going=result["path"] in going)
         found["shipped_studies"] = [
             {"name": name, "about": about} for name, about in library.shipped_studies()
         ]
@@ -257,7 +260,9 @@ class Server:
         """A result's manifest, plan and summary."""
 
         def work() -> dict[str, Any]:
-            run = library.load(self._result_path(request))
+            path = self._result_path(request)
+            going = self.jobs.busy(path)
+            run = library.load(path)
             manifest = json.loads(run.manifest.to_json())
             try:
                 summary = library.summary(run)
@@ -267,7 +272,7 @@ class Server:
                 "path": request.query_params.get("path", ""),
                 "name": run.name,
                 "engine": run.engine,
-                "status": run.status,
+                "status": _status(run.status, going=going),
                 "warnings": run.warnings,
                 "repetitions": run.repetitions,
                 "overload": [m.overload for m in run.manifests.values() if m.overload],
@@ -510,6 +515,11 @@ class _Assets(StaticFiles):
         response = super().file_response(*args, **settings)
         response.headers["cache-control"] = _YEAR
         return response
+
+
+def _status(kept: str, *, going: bool) -> str:
+    """A result's status. On disk a run that goes on is interrupted until its end, its later runs missing."""
+    return "running" if going and kept in ("interrupted", "done", "empty") else kept
 
 
 def _is_current(report: Path) -> bool:

@@ -192,8 +192,11 @@ class Jobs:
 
     def busy(self, path: Path) -> bool:
         """Whether something that goes on writes to `path`."""
-        name = self._name_of(path)
-        return any(job.path == name and job.state in ("waiting", "running") for job in self._jobs.values())
+        return self._name_of(path) in self.going()
+
+    def going(self) -> set[str]:
+        """The paths, as the page knows them, that something that goes on writes to."""
+        return {job.path for job in list(self._jobs.values()) if job.state in ("waiting", "running")}
 
     def changed(self, job: Job) -> None:
         """Notify every page of a run's state."""

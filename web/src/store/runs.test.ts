@@ -85,6 +85,37 @@ describe("runs that go on", () => {
   });
 });
 
+describe("a result that is looked at while its run goes on", () => {
+  const looking = (answers: string[], jobs: State["jobs"]) => {
+    const page = {
+      state: { ...INITIAL, jobs } as State,
+      set(part: Partial<State>) {
+        this.state = { ...this.state, ...part };
+      },
+      act: (work: () => Promise<unknown>) => work(),
+      notice: () => undefined,
+      backend: { result: vi.fn(async () => ({ path: "runs/mine", status: answers.shift() })), curves: async () => ({ header: {}, arrays: [] }) },
+    };
+    return { page, runs: new Runs(page as unknown as Page, { list: async () => undefined } as unknown as Documents, () => undefined) };
+  };
+
+  it("is read again at its end, and what is looked at by then stays", async () => {
+    const { page, runs } = looking(["running", "done"], { "run-1": job(1, {}) });
+    await runs.inspect("runs/mine");
+    expect([page.state.result!.status, page.state.tab]).toEqual(["running", "result"]);
+    page.set({ tab: "packets" });
+    runs.hear({ ...job(10, {}), state: "done" });
+    await vi.waitFor(() => expect(page.state.result!.status).toBe("done"));
+    expect(page.state.tab).toBe("packets");
+  });
+
+  it("is read again where its end was heard of before the answer", async () => {
+    const { page, runs } = looking(["running", "done"], { "run-1": { ...job(10, {}), state: "done" } });
+    await runs.inspect("runs/mine");
+    expect(page.state.result!.status).toBe("done");
+  });
+});
+
 describe("a page that reaches a server again", () => {
   const page = (state: State) => ({
     state,

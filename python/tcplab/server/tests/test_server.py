@@ -439,9 +439,12 @@ def test_a_run_that_is_stopped_keeps_what_it_has(client: TestClient, root: Path)
         job = client.post("/api/runs", json={"text": text, "path": "small.yaml"}).json()
         while (event := socket.receive_json()).get("time", 0) == 0:
             assert event.get("state") != "failed", event
+        assert client.get("/api/result", params={"path": job["path"]}).json()["status"] == "running"
+        assert [each["status"] for each in client.get("/api/files").json()["results"]] == ["running"]
         client.post(f"/api/jobs/{job['id']}/stop")
         last = ended(socket, job["id"])
     assert last["state"] == "interrupted"
+    assert client.get("/api/result", params={"path": job["path"]}).json()["status"] == "interrupted"
     run = tcplab.load(root / last["path"])
     assert run.status == "interrupted"
     assert run.intervals.height > 0
