@@ -26,16 +26,18 @@ const APART = 46;
 const ARC = 56;
 const ARC_SHARE = 0.1;
 const ARC_RANK = 30;
+// All arcs of two hosts stand within this: a thousand would be far out of sight, and the hosts with them.
+const ARC_RANKS = 480;
 
 /** The `twin`th of the `twins` links of two nodes. */
 export function linkBow(a: Point, b: Point, twin = 0, twins = 1): Bow {
   return bowed(a, b, -(twin - (twins - 1) / 2) * APART);
 }
 
-/** A flow's arc, the `rank`th of its two hosts, on the side of them that is away from the network's middle. */
-export function flowBow(a: Point, b: Point, rank: number, middle: Point): Bow {
+/** A flow's arc, the `rank`th of the `ranks` of its two hosts, on the side of them that is away from the network's middle. */
+export function flowBow(a: Point, b: Point, rank: number, ranks: number, middle: Point): Bow {
   const length = Math.hypot(b.x - a.x, b.y - a.y);
-  const height = ARC + ARC_SHARE * length + ARC_RANK * rank;
+  const height = ARC + ARC_SHARE * length + Math.min(ARC_RANK, ARC_RANKS / ranks) * rank;
   const up = bowed(a, b, height);
   const aside = { x: (b.y - a.y) / (length || 1), y: -(b.x - a.x) / (length || 1) };
   const away = aside.x * ((a.x + b.x) / 2 - middle.x) + aside.y * ((a.y + b.y) / 2 - middle.y);

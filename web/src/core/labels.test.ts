@@ -74,19 +74,27 @@ describe("lines", () => {
   });
 
   it("of flows run around the network: above it, and below it where they are below its middle", () => {
-    const height = (middle: number, rank = 0) => along(flowBow(a, b, rank, { x: 200, y: middle }), 0.5).y;
+    const height = (middle: number, rank = 0) => along(flowBow(a, b, rank, 2, { x: 200, y: middle }), 0.5).y;
     expect(height(300)).toBeLessThan(-50);
     expect(height(-300)).toBeGreaterThan(50);
     expect(height(0)).toBeLessThan(-50);
     expect(height(300, 1)).toBeLessThan(height(300));
     // The same whichever way the flow goes.
-    expect(along(flowBow(b, a, 0, { x: 200, y: 300 }), 0.5).y).toBeCloseTo(height(300));
+    expect(along(flowBow(b, a, 0, 2, { x: 200, y: 300 }), 0.5).y).toBeCloseTo(height(300));
+  });
+
+  it("of a thousand flows between two hosts are not far from them, and none is where another is", () => {
+    const many = Array.from({ length: 1000 }, (_, n) => (n % 2 ? `{name: f${n}, kind: tcp, from: a, to: b}` : `{name: f${n}, kind: tcp, from: b, to: a}`));
+    const drawing = drawingOf(`network: {nodes: [a, b], links: [{ends: [a, b]}]}\nflows: [${many.join(", ")}]`);
+    const { nodes, flows } = scene(drawing, { a, b });
+    expect(spanned(nodes, [...flows.values()], 0).height).toBeLessThan(700);
+    expect(new Set([...flows.values()].map((bow) => along(bow, 0.5).y.toFixed(3))).size).toBe(1000);
   });
 
   it("belong to what is seen when everything is shown", () => {
     const node = { ...a, width: NODE_WIDTH, height: NODE_HEIGHT };
-    const box = spanned([node, { ...node, ...b }], [flowBow(a, b, 0, { x: 200, y: 100 })], 20);
+    const box = spanned([node, { ...node, ...b }], [flowBow(a, b, 0, 1, { x: 200, y: 100 })], 20);
     expect([box.x, box.width]).toEqual([-44, 488]);
-    expect(box.y).toBeCloseTo(along(flowBow(a, b, 0, { x: 200, y: 100 }), 0.5).y - 20);
+    expect(box.y).toBeCloseTo(along(flowBow(a, b, 0, 1, { x: 200, y: 100 }), 0.5).y - 20);
   });
 });

@@ -29,17 +29,16 @@ export function twins(drawing: Drawing): Map<string, { twin: number; twins: numb
   );
 }
 
-/** The place of each flow among those of the same two hosts. */
-export function ranks(drawing: Drawing): Map<string, number> {
-  const seen = new Map<string, number>();
-  return new Map(
-    drawing.flows.map(({ name, from, to }) => {
-      const pair = [from, to].sort().join("\n");
-      const rank = seen.get(pair) ?? 0;
-      seen.set(pair, rank + 1);
-      return [name, rank];
-    }),
-  );
+/** Which of the flows of its two hosts each flow is, and of how many. */
+export function ranks(drawing: Drawing): Map<string, { rank: number; ranks: number }> {
+  const together = new Map<string, string[]>();
+  for (const { name, from, to } of drawing.flows) {
+    const pair = [from, to].sort().join("\n");
+    const all = together.get(pair) ?? [];
+    together.set(pair, all);
+    all.push(name);
+  }
+  return new Map([...together.values()].flatMap((all) => all.map((name, rank) => [name, { rank, ranks: all.length }] as const)));
 }
 
 /** The middle of all nodes, which arcs of flows keep away from. */
@@ -50,7 +49,7 @@ export function middle(drawing: Drawing, places: Places): Point {
 
 export function scene(drawing: Drawing, places: Places, around = middle(drawing, places)): Scene {
   const at = (name: string) => (places[name] ? centre(places[name]!) : undefined);
-  const [which, rank] = [twins(drawing), ranks(drawing)];
+  const [which, placed] = [twins(drawing), ranks(drawing)];
   const links = new Map<string, Bow>();
   for (const { name, ends } of drawing.links) {
     const [a, b] = [at(ends[0]), at(ends[1])];
@@ -60,7 +59,8 @@ export function scene(drawing: Drawing, places: Places, around = middle(drawing,
   const flows = new Map<string, Bow>();
   for (const { name, from, to } of drawing.flows) {
     const [a, b] = [at(from), at(to)];
-    if (a && b && from !== to) flows.set(name, flowBow(a, b, rank.get(name)!, around));
+    const { rank, ranks } = placed.get(name)!;
+    if (a && b && from !== to) flows.set(name, flowBow(a, b, rank, ranks, around));
   }
   const nodes = drawing.nodes.flatMap(({ name }) => {
     const found = at(name);

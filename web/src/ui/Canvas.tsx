@@ -37,7 +37,8 @@ import { use, useStore } from "./use";
 
 const NODE_TYPES = { device: DeviceNode };
 const EDGE_TYPES = { link: LinkEdge, flow: FlowEdge };
-const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.05, 3, 1.2];
+// At the minimum, a thousand nodes are seen whole, in a column of hundreds.
+const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.01, 3, 1.2];
 // Nodes stand on a grid of so many units; its dots are never closer on the screen than this, px.
 const [GRID, MIN_GRID] = [20, 12];
 // A network of so many nodes needs no map.
@@ -157,7 +158,7 @@ function Inner() {
         zIndex: 2,
         data: {
           colour: colourOf(one.name, names),
-          rank: rank.get(one.name)!,
+          ...rank.get(one.name)!,
           middle: centreOfAll,
           wrong: wrong.get(`flow ${one.name}`),
         },

@@ -5,7 +5,7 @@ import { border, type Bow, flowBow, linkBow, type Point } from "../core/geometry
 import { centre } from "../core/scene";
 
 type LinkData = { twin: number; twins: number; wrong?: string[] };
-type FlowData = { colour: number; rank: number; middle: Point; wrong?: string[] };
+type FlowData = { colour: number; rank: number; ranks: number; middle: Point; wrong?: string[] };
 
 function useCentre(id: string): Point | undefined {
   const node = useInternalNode(id);
@@ -28,8 +28,8 @@ export function LinkEdge({ id, source, target, selected, data }: EdgeProps<Edge<
 export function FlowEdge({ id, source, target, selected, data }: EdgeProps<Edge<FlowData>>) {
   const [a, b] = [useCentre(source), useCentre(target)];
   if (!a || !b || !data) return null;
-  const { colour, rank, middle, wrong } = data;
-  const { path, end } = pathOf(flowBow(a, b, rank, middle));
+  const { colour, rank, ranks, middle, wrong } = data;
+  const { path, end } = pathOf(flowBow(a, b, rank, ranks, middle));
   return (
     <>
       <BaseEdge
