@@ -89,10 +89,18 @@ export class Runs {
 
   /** Show what a result says of itself, and its curves alone. */
   async inspect(path: string): Promise<void> {
+    await this.read(path, { view: "edit", tab: "result" });
+  }
+
+  private async read(path: string, shown: Partial<State>): Promise<void> {
     const number = ++this.inspections;
     await this.page.act(async () => {
       const result = await this.page.backend.result(path);
-      if (number === this.inspections) this.page.set({ result, view: "edit", tab: "result" });
+      if (number !== this.inspections) return;
+      this.page.set({ result, ...shown });
+      // It has ended while the answer was on its way.
+      const job = Object.values(this.state.jobs).find((job) => job.path === path);
+      if (result.status === "running" && job && OVER.includes(job.state)) await this.read(path, {});
     });
   }
 
@@ -138,6 +146,7 @@ export class Runs {
   private ended(job: Job): void {
     if (this.dealtWith.has(`${job.id} ${job.path}`)) return;
     this.dealtWith.add(`${job.id} ${job.path}`);
+    if (this.state.result?.path === job.path) void this.read(job.path, {});
     void this.documents.list().then(async () => {
       if (job.kind !== "run" || job.state === "failed") return;
       if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act(() => this.lay(job.path));
