@@ -34,6 +34,20 @@ def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) 
     expect(page.get_by_label("Summary")).to_contain_text("bulk")
 
 
+def test_a_result_with_a_long_name_is_listed_with_its_date(page: Page, served: Served) -> None:
+    scenario = served.root / "small.yaml"
+    scenario.write_text(SCENARIO)
+    tcplab.run(scenario, out=served.root / "runs" / ("long-" * 12))
+    page.goto(served.key)
+    item = page.locator(".result .item", has_text="long-")
+    date = item.locator("small")
+    expect(date).to_be_visible()
+    inner, outer = date.bounding_box(), item.bounding_box()
+    assert inner is not None
+    assert outer is not None
+    assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
+
+
 def test_a_flow_has_one_colour_on_the_drawing_and_in_the_curves(page: Page, served: Served) -> None:
     # The one that starts last is the last that has samples.
     late = "  - {name: late, kind: tcp, start: 1 s}\n  - {name: noise, kind: udp, rate: 1 Mbit/s}\n"

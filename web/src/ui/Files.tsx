@@ -99,7 +99,7 @@ export function Files() {
             <li key={result.path} className="result">
               <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
                 <span className={`state ${result.status}`} aria-label={result.status} />
-                {resultName(result)}
+                <span className="name">{resultName(result)}</span>
                 <small>
                   {result.engine} · {when(result.started)}
                 </small>
