@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -172,6 +173,23 @@ def reach(page: Page, name: str, key: str = "Tab", within: str = "") -> None:
             assert page.evaluate("document.activeElement.matches(':focus-visible')")
             return
     raise AssertionError(f"{key} does not reach {name}, but {passed}")
+
+
+def test_curves_are_zoomed_and_moved_by_keys(page: Page, served: Served) -> None:
+    opened(page, served)
+    simulated(page)
+    chart(page, "Goodput").focus()
+    windows = []
+    for key in ("+", "ArrowRight", "-"):
+        with page.expect_response(lambda answer: "/api/curves" in answer.url) as answer:
+            page.keyboard.press(key)
+        asked = parse_qs(urlsplit(answer.value.url).query)
+        windows.append([float(asked[end][0]) for end in ("from", "to") if end in asked])
+    assert windows == [[0.75, 2.25], [1.125, 2.625], []]
+    page.keyboard.press("+")
+    expect(page.get_by_role("button", name="Whole run")).to_be_visible()
+    page.keyboard.press("0")
+    expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
 
 
 def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served: Served) -> None:

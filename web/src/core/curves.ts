@@ -89,6 +89,29 @@ export function reach(given: Line[]): [number, number] {
   return most > least ? [least, most] : [0, Number.isFinite(most) && most > 0 ? 2 * most : 1];
 }
 
+// A smaller share of the whole is no window.
+const LEAST_SHARE = 1e-6;
+
+/** The window that a key leads to from this one: undefined is the whole, null none. */
+export function windowAfter(key: string, [start, end]: [number, number], [least, most]: [number, number]): [number, number] | undefined | null {
+  const [length, middle] = [end - start, (start + end) / 2];
+  const around = (width: number): [number, number] => [middle - width / 2, width];
+  const steps: Record<string, [number, number]> = {
+    "+": around(length / 2),
+    "=": around(length / 2),
+    "-": around(length * 2),
+    ArrowLeft: [start - length / 4, length],
+    ArrowRight: [start + length / 4, length],
+  };
+  if (key === "0") return undefined;
+  const step = steps[key];
+  if (!step || step[1] < (most - least) * LEAST_SHARE) return null;
+  const [from, width] = step;
+  if (width >= most - least) return undefined;
+  const first = Math.min(most - width, Math.max(least, from));
+  return [first, first + width];
+}
+
 /** One axis for all lines: undefined where a line has no sample, so that it is drawn on; null is a gap. */
 export function align(given: Line[]): { x: number[]; ys: (number | null | undefined)[][] } {
   const times = new Set<number>();

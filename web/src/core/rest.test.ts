@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { align, charts, inOrderOf, type Line, reach, tints } from "./curves";
+import { align, charts, inOrderOf, type Line, reach, tints, windowAfter } from "./curves";
 import { decode, type Frame } from "./frame";
 import { draw, drawPlan } from "./network";
 import { places } from "./places";
@@ -246,5 +246,21 @@ describe("packets", () => {
 
   it("wait in a queue between its events", () => {
     expect([packets.waiting(0.5).get(0), packets.waiting(1).get(0)]).toEqual([[1, 3], [0, 3]]);
+  });
+});
+
+describe("keys on a panel of curves", () => {
+  it("zoom around the middle and move, within the whole", () => {
+    expect(windowAfter("+", [0, 4], [0, 4])).toEqual([1, 3]);
+    expect(windowAfter("-", [1, 2], [0, 4])).toEqual([0.5, 2.5]);
+    expect(windowAfter("-", [0, 2], [0, 4])).toBeUndefined();
+    expect(windowAfter("ArrowLeft", [1, 3], [0, 4])).toEqual([0.5, 2.5]);
+    expect(windowAfter("ArrowRight", [1.9, 3.9], [0, 4])).toEqual([2, 4]);
+    expect(windowAfter("0", [1, 3], [0, 4])).toBeUndefined();
+  });
+
+  it("are no others, and make no window that is too small for any sample", () => {
+    expect(windowAfter("a", [0, 4], [0, 4])).toBeNull();
+    expect(windowAfter("+", [1, 1 + 4e-6], [0, 4])).toBeNull();
   });
 });

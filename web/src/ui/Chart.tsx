@@ -1,9 +1,10 @@
 // One panel of curves: uPlot over lines that share an axis of time, or over distributions.
 
-import { useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { align, type CurvesHeader, type Line, reach } from "../core/curves";
+import { align, type CurvesHeader, type Line, reach, windowAfter } from "../core/curves";
 import { scaleOf, shown } from "../core/quantity";
+import { asMouse } from "./finger";
 import { playback } from "./playing";
 import { colour, flowColours, useThemeChange } from "./theme";
 
@@ -15,6 +16,8 @@ export interface ChartProps {
   colours: number[];
   start: number;
   end: number;
+  /** The whole of which `start` to `end` is seen, where keys zoom. */
+  whole?: [number, number];
   phases: CurvesHeader["phases"];
   marks: CurvesHeader["marks"];
   /** Whether to mark the time at which packets are played. */
@@ -40,7 +43,7 @@ export function Chart(given: ChartProps) {
   const [part, zoom] = useState<[number, number]>();
   const whole = useMemo(() => (across ? reach(given.lines) : undefined), [across, given.lines]);
   const [start, end] = whole ? (part ?? whole) : [given.start, given.end];
-  const props = whole ? { ...given, start, end, onZoom: zoom } : given;
+  const props = whole ? { ...given, start, end, whole, onZoom: zoom } : given;
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>();
   const latest = useRef(props);
@@ -97,8 +100,25 @@ export function Chart(given: ChartProps) {
     };
   }, [headed, props.lines, props.start, props.end, shape, scale.unit]);
 
+  const pressed = (event: KeyboardEvent) => {
+    if (!props.whole || event.ctrlKey || event.metaKey || event.altKey) return;
+    const to = windowAfter(event.key, [props.start, props.end], props.whole);
+    if (to === null) return;
+    event.preventDefault();
+    props.onZoom(to);
+  };
+
   return (
-    <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length} data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}>
+    <figure
+      className="chart"
+      tabIndex={props.whole ? 0 : undefined}
+      onKeyDown={pressed}
+      aria-keyshortcuts={props.whole ? "+ - ArrowLeft ArrowRight 0" : undefined}
+      aria-label={`${props.title}: ${described(props)}`}
+      data-panel={props.title}
+      data-lines={props.lines.length}
+      data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}
+    >
       {/* Names of many links scroll. */}
       <figcaption tabIndex={props.named ? 0 : undefined}>
         {props.title} <span className="hush">{across ? wide.unit : scale.unit}</span>
@@ -217,6 +237,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
       ready: [
         (made) => {
           made.over.appendChild(readout);
+          asMouse(made.over);
           let from = 0;
           made.over.addEventListener("mousedown", ({ clientX }) => {
             dragged = true;

@@ -91,7 +91,8 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
       </p>
     );
   }
-  const [start, end] = window ?? [0, Math.max(...durations)];
+  const whole: [number, number] = [0, Math.max(...durations)];
+  const [start, end] = window ?? whole;
   const base = curves ?? shown[0]?.curves;
   const phases = base?.header.phases.filter(({ flow }) => !hidden[flow]) ?? NOTHING;
   const marks = base?.header.marks ?? NOTHING;
@@ -152,6 +153,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
             colours={colours}
             start={start}
             end={end}
+            whole={whole}
             phases={panel === "cwnd" ? phases : NOTHING}
             marks={panel === "queue" || panel === "cwnd" ? marks : NOTHING}
             absent={ABSENT[panel]}
