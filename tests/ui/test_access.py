@@ -192,6 +192,21 @@ def test_curves_are_zoomed_and_moved_by_keys(page: Page, served: Served) -> None
     expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
 
 
+def test_forced_colours_keep_those_that_mean_something(page: Page, served: Served) -> None:
+    opened(page, served)
+    simulated(page)
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    look = "element => getComputedStyle(element).backgroundColor"
+    swatch = page.locator(".chip .swatch")
+    before = swatch.evaluate(look)
+    page.emulate_media(forced_colors="active")
+    assert swatch.evaluate(look) == before
+    # Whichever tool is chosen is filled.
+    link, flow = (page.get_by_role("button", name=name, exact=True) for name in ("Link", "Flow"))
+    assert link.evaluate(look) != flow.evaluate(look)
+    page.emulate_media(forced_colors="none")
+
+
 def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served: Served) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     opened(page, served)
