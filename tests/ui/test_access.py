@@ -207,6 +207,23 @@ def test_forced_colours_keep_those_that_mean_something(page: Page, served: Serve
     page.emulate_media(forced_colors="none")
 
 
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (640, 400)])
+def test_a_small_window_has_room_for_the_drawing_the_text_and_the_curves(
+    page: Page, served: Served, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    opened(page, served)
+    simulated(page)
+    for part in (".drawing", ".editor", ".lower"):
+        page.locator(part).scroll_into_view_if_needed()
+        box = page.locator(part).bounding_box()
+        assert box is not None, part
+        assert box["x"] >= 0, part
+        assert width - 2 <= box["width"] <= width, part
+        assert box["height"] > 150, part
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served: Served) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     opened(page, served)
