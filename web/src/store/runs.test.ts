@@ -27,6 +27,17 @@ describe("the curves of a run that goes on", () => {
     expect(grown(one, job(0, {})).times).toEqual([]);
     expect(grown(one, job(0.1, { a: 3e6 })).panels.goodput).toEqual({ a: [3e6] });
   });
+
+  it("of hours have as many points as can be seen, from the first to the last", () => {
+    let live = grown(undefined, job(0.1, { a: 0.1 }));
+    for (let count = 2; count <= 36_000; count++) live = grown(live, job(count / 10, { a: count / 10 }, { a: 10 }));
+    expect(live.times.length).toBeGreaterThan(500);
+    expect(live.times.length).toBeLessThan(2001);
+    expect(live.times[0]).toBeLessThan(60);
+    expect(live.times[live.times.length - 1]).toBe(3600);
+    expect(live.panels.goodput.a).toEqual(live.times);
+    expect(live.panels.cwnd.a).toHaveLength(live.times.length);
+  });
 });
 
 describe("a run whose end is heard of before the answer to its start", () => {

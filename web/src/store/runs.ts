@@ -10,6 +10,8 @@ const MAX_OVERLAYS = 6;
 const OVER = ["done", "interrupted", "failed"];
 // A slow page draws several reports at once, and stays free for clicks, ms.
 const REDRAW = 50;
+// A run of hours has no more points than a panel has pixels: drawing all of them would keep the page busy.
+const MAX_POINTS = 2000;
 
 export class Runs {
   /** Jobs that were going on and are over, as far as this page has dealt with them: each server counts them anew. */
@@ -171,5 +173,13 @@ export function grown(known: Live = { times: [], panels: { goodput: {}, cwnd: {}
     const names = new Set([...Object.keys(known.panels[panel]), ...Object.keys(job[panel])]);
     return Object.fromEntries([...names].map((name) => [name, [...(known.panels[panel][name] ?? absent), job[panel][name]]]));
   };
-  return { times: [...known.times, job.time], panels: { goodput: longer("goodput"), cwnd: longer("cwnd"), rtt: longer("rtt") } };
+  return thinned({ times: [...known.times, job.time], panels: { goodput: longer("goodput"), cwnd: longer("cwnd"), rtt: longer("rtt") } });
+}
+
+/** Every second point of curves that have become too long, the newest among them. */
+function thinned(live: Live): Live {
+  if (live.times.length <= MAX_POINTS) return live;
+  const half = <T>(values: T[]) => values.filter((_, index) => (values.length - 1 - index) % 2 === 0);
+  const each = (panel: LivePanel) => Object.fromEntries(Object.entries(live.panels[panel]).map(([name, values]) => [name, half(values)]));
+  return { times: half(live.times), panels: { goodput: each("goodput"), cwnd: each("cwnd"), rtt: each("rtt") } };
 }
