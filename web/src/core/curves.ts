@@ -89,7 +89,7 @@ export function reach(given: Line[]): [number, number] {
   return most > least ? [least, most] : [0, Number.isFinite(most) && most > 0 ? 2 * most : 1];
 }
 
-// A smaller share of the whole is no window.
+// A smaller share of the whole has no sample.
 const LEAST_SHARE = 1e-6;
 
 /** The window that a key leads to from this one: undefined is the whole, null none. */

@@ -259,7 +259,7 @@ describe("keys on a panel of curves", () => {
     expect(windowAfter("0", [1, 3], [0, 4])).toBeUndefined();
   });
 
-  it("are no others, and make no window that is too small for any sample", () => {
+  it("other than these do nothing, nor do those that make a window too small for any sample", () => {
     expect(windowAfter("a", [0, 4], [0, 4])).toBeNull();
     expect(windowAfter("+", [1, 1 + 4e-6], [0, 4])).toBeNull();
   });
