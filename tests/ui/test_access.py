@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import tcplab
+
 from .conftest import PATIENCE, Served, visited
 from .steps import SCENARIO, chart, opened, reads, simulated, write
 
@@ -221,6 +223,22 @@ def test_a_small_window_has_room_for_the_drawing_the_text_and_the_curves(
         assert box["x"] >= 0, part
         assert width - 2 <= box["width"] <= width, part
         assert box["height"] > 150, part
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Served) -> None:
+    scenario = served.root / "small.yaml"
+    scenario.write_text(SCENARIO.replace("name: small", f"name: {'long' * 12}"))
+    tcplab.run(scenario, out=served.root / "runs" / ("long-" * 12))
+    page.goto(served.key)
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.get_by_role("button", name=re.compile("^done long-")).click()
+    with page.expect_popup() as opening:
+        page.get_by_role("link", name="Open report").click()
+    report = opening.value
+    expect(report.get_by_role("heading", name="The data")).to_be_visible()
+    report.set_viewport_size({"width": 360, "height": 740})
+    assert report.evaluate("document.documentElement.scrollWidth") <= 360
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
