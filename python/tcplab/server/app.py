@@ -491,20 +491,30 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
     return app
 
 
+_WATCHED = (".yaml", ".yml", ".layout.json", "/manifest.json")
+
+
 async def _watch(server: Server) -> None:
-    """Notify pages when scenarios change under another hand; the kernel says so, nothing is polled."""
+    """Notify pages when another hand changes scenarios and results; the kernel says so, nothing is polled."""
     from watchfiles import awatch
 
     def wanted(_: Any, path: str) -> bool:
-        return path.endswith((".yaml", ".yml", ".layout.json")) and "/." not in path
+        # A run writes its manifest at its beginning and at its end. Studies announce their runs themselves.
+        ends = _WATCHED[:-1] if "/cells/" in path else _WATCHED
+        return path.endswith(ends) and "/." not in path
 
     with suppress(asyncio.CancelledError):
         async for changes in awatch(
             server.folder.root, watch_filter=wanted, ignore_permission_denied=True, step=100
         ):
-            names = sorted({server.folder.name(Path(path)) for _, path in changes if "/run-" not in path})
+            names = sorted({server.folder.name(Path(path)) for _, path in changes if _is_news(path)})
             if names:
                 server.hub.broadcast({"type": "files", "paths": names[:100]})
+
+
+def _is_news(path: str) -> bool:
+    """Whether a listing may differ once this file has changed: of a run's files, its manifest."""
+    return "/run-" not in path or path.endswith("/manifest.json")
 
 
 class _Assets(StaticFiles):

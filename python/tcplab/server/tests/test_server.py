@@ -538,16 +538,33 @@ def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: P
     assert client.post("/api/studies", json={"resume": "runs/none"}).status_code == 404
 
 
+def first_news(client: TestClient, socket: WebSocketTestSession, root: Path) -> dict[str, Any]:
+    """The first message about files, once the watch has begun."""
+    event: dict[str, Any] = {}
+    # The watch begins beside the server: what was written before it had begun is not event.
+    while event.get("type") != "files":
+        (root / "small.yaml").write_text(SCENARIO + f"# {time.monotonic()}\n")
+        time.sleep(0.2)
+        # Whatever the watch says, saving says something: the test waits for no message in vain.
+        text = f"# {time.monotonic()}\n"
+        (root / "tick.yaml").unlink(missing_ok=True)
+        client.put("/api/file", json={"path": "tick.yaml", "text": text, "version": None, "layout": None})
+        event = socket.receive_json()
+    return event
+
+
 def test_changes_of_another_program_are_reported(client: TestClient, root: Path) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
-        event: dict[str, Any] = {}
-        # The watch begins beside the server: what was written before it had begun is not event.
-        while event.get("type") != "files":
-            (root / "small.yaml").write_text(SCENARIO + f"# {time.monotonic()}\n")
-            time.sleep(0.2)
-            # Whatever the watch says, saving says something: the test waits for no message in vain.
-            text = f"# {time.monotonic()}\n"
-            (root / "tick.yaml").unlink(missing_ok=True)
-            client.put("/api/file", json={"path": "tick.yaml", "text": text, "version": None, "layout": None})
+        assert set(first_news(client, socket, root)["paths"]) <= {"small.yaml", "tick.yaml"}
+
+
+def test_pages_are_notified_of_the_end_of_a_run_from_the_command_line(client: TestClient, root: Path) -> None:
+    heard: list[str] = []
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        first_news(client, socket, root)
+        tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+        (root / "last.yaml").write_text(SCENARIO)
+        while "last.yaml" not in heard:
             event = socket.receive_json()
-        assert set(event["paths"]) <= {"small.yaml", "tick.yaml"}
+            heard.extend(event["paths"] if event.get("type") == "files" else [])
+    assert "runs/one/run-1/manifest.json" in heard
