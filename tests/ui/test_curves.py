@@ -48,6 +48,22 @@ def test_a_result_with_a_long_name_is_listed_with_its_date(page: Page, served: S
     assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
 
 
+def test_a_result_is_printed_whole_and_without_the_tools(page: Page, served: Served) -> None:
+    opened(page, served)
+    tcplab.run(served.root / "small.yaml", out=served.root / "runs" / "mine")
+    page.locator(".result .item", has_text="mine").click()
+    summary = page.get_by_role("region", name="Summary")
+    expect(summary).to_be_visible()
+    page.set_viewport_size({"width": 800, "height": 420})
+    assert summary.evaluate("one => one.scrollHeight > one.clientHeight")
+    page.emulate_media(media="print")
+    for hidden in (".topbar", ".sidebar", ".upper"):
+        expect(page.locator(hidden)).to_be_hidden()
+    assert summary.evaluate("one => one.scrollHeight <= one.clientHeight")
+    page.emulate_media(media="screen")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_a_flow_has_one_colour_on_the_drawing_and_in_the_curves(page: Page, served: Served) -> None:
     # The one that starts last is the last that has samples.
     late = "  - {name: late, kind: tcp, start: 1 s}\n  - {name: noise, kind: udp, rate: 1 Mbit/s}\n"
