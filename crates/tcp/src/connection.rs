@@ -78,7 +78,10 @@ pub(crate) enum State {
 /// State needed until the connection is established.
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
+    /// Retransmissions by timeout.
     pub retries: u32,
+    /// The SYN or SYN-ACK was sent more than once: by timeout, or to answer the peer's SYN again.
+    pub is_resent: bool,
     pub last_sent_us: u64,
     pub peer_scales: bool,
 }

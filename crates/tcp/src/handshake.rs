@@ -66,7 +66,7 @@ impl Connection {
             sack_permitted: self.sack_ok,
             has_timestamp: self.timestamps_ok,
             more: false,
-            retransmission: self.handshake.retries > 0,
+            retransmission: self.handshake.is_resent,
         }
     }
 
@@ -134,6 +134,7 @@ impl Connection {
             // The peer did not see our SYN-ACK.
             if segment.flags & ACK == 0 && segment.seq.wrapping_add(1) == self.rcv.nxt {
                 self.accecn_note_syn_again(segment);
+                self.handshake.is_resent = true;
                 self.snd.counters.retransmits += 1;
                 self.send_syn_ack();
             }
@@ -143,6 +144,7 @@ impl Connection {
             return false;
         }
         self.accecn_established(segment);
+        self.note_echo(segment);
         self.sk.snd_una = segment.ack;
         self.snd.wnd = u32::from(segment.window) << self.snd.wscale;
         self.snd.max_window = self.snd.wnd;
@@ -158,6 +160,7 @@ impl Connection {
             return;
         }
         self.handshake.retries += 1;
+        self.handshake.is_resent = true;
         self.snd.counters.retransmits += 1;
         if self.state == State::SynSent {
             self.send_syn();
@@ -173,10 +176,12 @@ impl Connection {
         // The SYN counts as delivered (`tcp_count_delivered`), so no later sample starts from zero.
         self.sk.delivered = 1;
         self.sk.delivered_mstamp = self.sk.tcp_mstamp;
-        let sample = if self.handshake.retries == 0 {
-            Some((self.sk.tcp_mstamp - self.handshake.last_sent_us) as u32)
-        } else {
+        // An ACK of a retransmitted SYN-ACK may be of the original (RFC 6298, section 3). Linux counts an
+        // answer to a repeated SYN as such (`inet_rtx_syn_ack`, `tcp_synack_rtt_meas`).
+        let sample = if self.handshake.is_resent {
             self.rtt_by_timestamp(1)
+        } else {
+            Some((self.sk.tcp_mstamp - self.handshake.last_sent_us) as u32)
         };
         self.snd.small_end = self.sk.snd_una;
         self.snd.last_sent_us = self.sk.tcp_mstamp;

@@ -102,12 +102,9 @@ impl Connection {
             .wrapping_add(segment.len)
             .wrapping_add(u32::from(segment.flags & FIN != 0) + u32::from(segment.flags & SYN != 0));
         let reset = segment.flags & RST != 0;
-        self.rcv.saw_timestamp = self.timestamps_ok && segment.has_timestamp;
-        if self.rcv.saw_timestamp {
-            self.rcv.ts_ecr = segment.ts_ecr;
-            if self.is_old(segment) && !reset && self.refuses_old(segment, end) {
-                return false;
-            }
+        self.note_echo(segment);
+        if self.rcv.saw_timestamp && self.is_old(segment) && !reset && self.refuses_old(segment, end) {
+            return false;
         }
         if !self.in_receive_window(segment.seq, end) {
             if !reset {
@@ -119,6 +116,15 @@ impl Connection {
             self.handle_reset(segment);
         }
         !reset
+    }
+
+    /// Takes over the timestamp that a segment echoes.
+    #[inline]
+    pub(crate) fn note_echo(&mut self, segment: &Segment) {
+        self.rcv.saw_timestamp = self.timestamps_ok && segment.has_timestamp;
+        if self.rcv.saw_timestamp {
+            self.rcv.ts_ecr = segment.ts_ecr;
+        }
     }
 
     /// RFC 5961, section 3.2: only the exact sequence number resets.

@@ -3,8 +3,8 @@
 use tcplab_units::Time;
 
 use super::pair::control;
-use super::script::{Script, plain, segment};
-use crate::segment::{ACK, SYN};
+use super::script::{Script, at, plain, segment};
+use crate::segment::{ACK, SYN, Segment};
 use crate::{Config, Connection, Notice};
 
 #[test]
@@ -81,4 +81,31 @@ fn a_syn_lost_twice_leaves_a_window_of_one_segment() {
     let now = Time::from_ns(3_050_000_000);
     end.handle_segment(&reply, now);
     assert_eq!(end.info(now).cwnd, 1);
+}
+
+/// A peer at 600 ms sends its SYN again after a second, and acknowledges the first SYN-ACK at 1.2 s: 200 ms after the second.
+#[test]
+fn a_retransmitted_syn_ack_gives_an_rtt_by_timestamp_only() {
+    for is_stamped in [false, true] {
+        let mut syn = segment(SYN);
+        (syn.mss, syn.window_scale) = (1460, 7);
+        let stamped =
+            |segment: Segment, val, ecr| if is_stamped { segment.stamped(val, ecr) } else { segment };
+        let syn = stamped(syn, 5, 0);
+        let mut end = Connection::accept(&Config::default(), control("reno"), 9, &syn, Time::ZERO);
+        let reply = end.poll_transmit(Time::ZERO).expect("the SYN-ACK");
+        assert!(!reply.retransmission);
+
+        end.handle_segment(&stamped(syn, 1005, 0), at(1000.0));
+        let again = end.poll_transmit(at(1000.0)).expect("the SYN-ACK again");
+        assert!(again.retransmission);
+        assert_eq!(end.info(at(1000.0)).retransmits, 1);
+
+        let mut acknowledgment = segment(ACK);
+        (acknowledgment.seq, acknowledgment.ack) = (2, 10);
+        end.handle_segment(&stamped(acknowledgment, 605, reply.ts_val), at(1200.0));
+        assert_eq!(end.poll_notice(), Some(Notice::Established));
+        let expected = if is_stamped { 1_200_000 } else { 0 };
+        assert_eq!(end.info(at(1200.0)).srtt.as_us(), expected, "timestamps: {is_stamped}");
+    }
 }
