@@ -82,7 +82,7 @@ class Flows(Sequence[Flow]):
         import polars as pl
 
         if not len(self):
-            return pl.DataFrame()
+            return self._piece(0, 0, {})
         places = self._places
         if isinstance(places, range) and places.step == 1:
             return self._rows(places.start, places.stop)

@@ -44,12 +44,8 @@ def _sacks(packets: Packets) -> pl.Series:
 
 def write_flows(target: Path, captures: Sequence[tuple[Path, Flows]]) -> None:
     """Write flows as CSV, or as Parquet where the file's name ends so. Raises ResultsError."""
-    frames = [
-        flows.frame().select(pl.lit(str(path)).alias("capture"), pl.all())
-        for path, flows in captures
-        if flows
-    ]
-    write_frame(target, pl.concat(frames) if frames else pl.DataFrame())
+    frames = [flows.frame().select(pl.lit(str(path)).alias("capture"), pl.all()) for path, flows in captures]
+    write_frame(target, pl.concat(frames))
 
 
 def write_frame(target: Path, frame: pl.DataFrame) -> None:

@@ -4,7 +4,8 @@
 //! second value comes, and columns that turn out equal share their values.
 
 use tcplab_pcap::Quantiles;
-use tcplab_pcap::flow::{Direction, FlowSummary, TcpHalf};
+use tcplab_pcap::flow::{Direction, End, FlowSummary, TcpHalf};
+use tcplab_pcap::parse::Protocol;
 use tcplab_tables::{Bools, Cell, Column, Dictionary, Floats, Ints, Strings, Symbol, Table};
 
 use super::fields::{self, Fields};
@@ -53,6 +54,10 @@ impl FlowTable {
         for flow in flows {
             table.row(&flow);
             table.rows += 1;
+        }
+        // Without a flow the names and types are still those of flows.
+        if table.rows == 0 {
+            table.row(&nothing());
         }
         table.share();
         table
@@ -106,6 +111,22 @@ impl FlowTable {
     /// The columns by name, in order, and where their values are. Those with the same values share a column.
     pub fn names(&self) -> &[(String, Place)] {
         &self.names
+    }
+}
+
+/// A flow of which nothing is known.
+fn nothing() -> FlowSummary {
+    FlowSummary {
+        number: 0,
+        first_packet: 0,
+        protocol: Protocol::default(),
+        interface: 0,
+        endpoints: Default::default(),
+        first: 0,
+        last: 0,
+        end: End::Open,
+        halves: Default::default(),
+        tcp: None,
     }
 }
 

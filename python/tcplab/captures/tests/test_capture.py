@@ -9,6 +9,8 @@ import pytest
 
 import tcplab
 from tcplab import captures
+from tcplab.captures.frames import write_flows
+from tcplab.captures.summary import summarise
 
 
 def test_flows_are_a_row_each_and_agree_with_what_the_engine_knows(lossy: Path) -> None:
@@ -36,6 +38,19 @@ def test_the_series_of_a_flow_has_every_packet_of_it(lossy: Path) -> None:
 def test_a_filter_keeps_the_flows_it_means(lossy: Path) -> None:
     capture = captures.read(lossy / "left-path.pcapng", filter="udp and net 10.0.0.0/8")
     assert capture.flows["protocol"].to_list() == ["udp"]
+
+
+def test_without_a_flow_the_columns_are_those_of_flows(lossy: Path, tmp_path: Path) -> None:
+    every = captures.read(lossy / "left-path.pcapng").flows
+    none = captures.read(lossy / "left-path.pcapng", filter="port 9").flows
+    assert none.schema == every.schema
+    assert none.filter(pl.col("protocol") == "tcp").height == 0
+    whole, empty = summarise(lossy / "left-path.pcapng"), summarise(lossy / "left-path.pcapng", "port 9")
+    write_flows(tmp_path / "both.csv", [(empty.path, empty.flows), (whole.path, whole.flows)])
+    write_flows(tmp_path / "none.csv", [(empty.path, empty.flows)])
+    both, header = (pl.read_csv(tmp_path / name) for name in ("both.csv", "none.csv"))
+    assert both.height == every.height
+    assert header.columns == both.columns
 
 
 def test_a_capture_shows_itself_in_words(lossy: Path) -> None:
