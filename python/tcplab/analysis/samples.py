@@ -134,8 +134,9 @@ class Samples:
     def datagram_losses(self, flow: str, start: float, end: float) -> float:
         """Share of a UDP flow's datagrams that was lost from start to end; NaN where it is not known.
 
-        A receiver knows of a loss by the next datagram. Where none comes of a stream, all that it sent
-        is lost.
+        A receiver knows of a loss by the next datagram, which may come long after the lost one. So losses
+        are divided by arrivals and losses, not by what was sent meanwhile. Where no datagram comes of a
+        stream, all that it sent is lost.
         """
         planned = self.plan_flow(flow)
         payload = planned.get("payload") if planned else None
@@ -146,10 +147,14 @@ class Samples:
         if rows["lost"].null_count() == len(rows):
             return math.nan
         streams = rows.group_by("stream").agg(pl.col("bytes_sent", "bytes_received", "lost").sum())
-        sent = pl.col("bytes_sent") / payload
-        lost = pl.when(pl.col("bytes_received") == 0).then(sent).otherwise(pl.col("lost"))
-        all_sent, all_lost = streams.select(sent.sum(), lost.sum().alias("lost")).row(0)
-        return float(all_lost / all_sent) if all_sent else math.nan
+        # A late datagram takes back a loss, which may have been counted before `start`.
+        lost = pl.col("lost").clip(lower_bound=0)
+        known = pl.col("bytes_received") / payload + lost
+        is_silent, sent = pl.col("bytes_received") == 0, pl.col("bytes_sent") / payload
+        known = pl.when(is_silent).then(pl.max_horizontal(sent, lost)).otherwise(known)
+        lost = pl.when(is_silent).then(known).otherwise(lost)
+        all_known, all_lost = streams.select(known.sum().alias("known"), lost.sum()).row(0)
+        return float(all_lost / all_known) if all_known else math.nan
 
     def goodput(self, flow: str, stream: int | None = None) -> Series:
         """Goodput of each interval, at its end, bit/s: the flow's, or one stream's."""

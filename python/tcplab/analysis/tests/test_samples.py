@@ -242,10 +242,28 @@ def test_datagrams_lost_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0] |= {"kind": "udp", "payload": 1000}
     whole = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=50)
-    rates = seconds("one", {1: 8e5, 2: 8e5}, bytes_sent=100_000)
+    rates = seconds("one", {1: 4.8e5, 2: 7.2e5}, bytes_sent=100_000)
     intervals = [{**row, "lost": lost} for row, lost in zip(rates, (40, 10), strict=True)]
     (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=SECOND).flows
     assert row.figures["loss_rate"].value == 0.1
+
+
+def test_losses_are_a_share_of_what_the_receiver_knew_of_when_it_noticed_them(tmp_path: Path) -> None:
+    """The first datagram after a pause shows what the burst before has lost."""
+    made = plan({"one": "none"}, seconds=2)
+    made["flows"][0] |= {"kind": "udp", "payload": 1000}
+    whole = span("one", 0, 2 * SECOND, kind="udp", segments_sent=110, losses_true=80)
+    rates = seconds("one", {1: 1.6e5, 2: 0.8e5})
+    sent_and_lost = ((100_000, 0), (10_000, 80))
+    intervals = [
+        {**row, "bytes_sent": sent, "lost": lost}
+        for row, (sent, lost) in zip(rates, sent_and_lost, strict=True)
+    ]
+    run = recorded(tmp_path, made, flows=[whole], intervals=intervals)
+    (row,) = summary(run, omit=SECOND).flows
+    assert row.figures["loss_rate"].value == pytest.approx(80 / 90)
+    (row,) = summary(run, omit=0).flows
+    assert row.figures["loss_rate"].value == pytest.approx(80 / 110)
 
 
 def test_all_datagrams_of_a_stream_that_nothing_comes_of_are_lost(tmp_path: Path) -> None:
