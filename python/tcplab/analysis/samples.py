@@ -371,10 +371,14 @@ class Samples:
         direction = settings(self.plan, hop)
         if trace := direction.get("trace"):
             allowed = trace_bits(trace, time[0], time[-1])
-        elif (rate := rate_at(direction, time[:-1])) is not None:
-            allowed = float((rate * np.diff(time)).sum()) / 1e9
         else:
-            return EMPTY
+            # A rate may change between two samples.
+            changes = [change["at"] for change in direction.get("changes") or ()]
+            edges = np.union1d(time, [at for at in changes if time[0] < at < time[-1]])
+            rate = rate_at(direction, edges[:-1])
+            if rate is None:
+                return EMPTY
+            allowed = float((rate * np.diff(edges)).sum()) / 1e9
         if not allowed > 0:
             return EMPTY
         return Series(time[1:], np.diff(count) * 8 / (allowed / (len(time) - 1)))

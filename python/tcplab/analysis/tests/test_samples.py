@@ -122,6 +122,21 @@ def test_without_times_of_packets_the_queue_waits_as_long_as_it_drains(tmp_path:
     assert one.queueing_delay(LINK).value.tolist() == [0, 10 * MS]
 
 
+def test_utilization_follows_a_rate_that_changes_between_two_samples(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, shared=True, seconds=4)
+    made["links"][0]["forward"] |= {
+        "rate": 8_000_000,
+        "changes": [{"at": 3 * SECOND // 2, "rate": 80_000_000}],
+    }
+    carried = [0, 1_000_000, 6_500_000, 16_500_000]
+    queues = [
+        {"time": at * SECOND, "link": LINK.link, "direction": LINK.direction, "bytes_out": bytes_out}
+        for at, bytes_out in enumerate(carried)
+    ]
+    used = samples(tmp_path, made, queues=queues).utilization(LINK, 0, 3 * SECOND).value
+    assert used.mean() == pytest.approx(1)
+
+
 def test_utilization_is_what_the_link_carried_over_what_its_rate_allowed(tmp_path: Path) -> None:
     slowing = plan({"one": "reno"}, shared=True, seconds=10)
     slowing["links"][0]["forward"].update(rate=100_000_000, changes=[{"at": 3 * SECOND, "rate": 10_000_000}])
