@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_utf_8_is_told_from_one_of_utf_16() {
+    fn a_file_of_another_encoding_is_named() {
         let said = |text: &[u8]| Document::parse(text, "f.yaml").expect_err("a mistake").to_string();
         assert!(said(b"name: \xe9").contains("byte 0xe9 is not UTF-8"));
         for bytes in [b"\xff\xfen\0", b"\xfe\xff\0n"] {
