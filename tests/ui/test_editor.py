@@ -203,3 +203,19 @@ def test_topologies_of_other_tools_are_opened(page: Page, served: Served) -> Non
     expect(page.locator(".notice")).to_contain_text("broken.mn")
     # The drawing stayed.
     expect(page.locator(".device")).to_have_count(2)
+
+
+DROP = """(element, [name, text]) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], name));
+    const sent = (type) => new DragEvent(type, {dataTransfer: data, bubbles: true, cancelable: true});
+    return ["dragover", "drop"].map((type) => element.dispatchEvent(sent(type)));
+}"""
+
+
+@pytest.mark.parametrize("place", [".topbar", ".canvas"])
+def test_a_file_dropped_anywhere_is_opened(page: Page, served: Served, place: str) -> None:
+    opened(page, served)
+    goes_on = page.locator(place).first.evaluate(DROP, ["pair.clab.yml", CONTAINERLAB])
+    assert goes_on == [False, False], "the browser leaves the page for the file"
+    expect(page.locator(".arc-label")).to_contain_text("probe")

@@ -336,11 +336,6 @@ function Inner() {
   };
 
   const dropped = (event: DragEvent) => {
-    const [file] = event.dataTransfer.files;
-    if (file) {
-      event.preventDefault();
-      return void store.documents.take(file);
-    }
     const kind = traits.get(event.dataTransfer.getData(DRAGGED));
     if (!kind) return;
     event.preventDefault();

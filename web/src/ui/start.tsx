@@ -22,6 +22,16 @@ window.addEventListener("hashchange", () => {
   else if (store.state.session) void store.go(what);
 });
 
+// A file that is dropped anywhere is opened. The browser would leave the page for it.
+const files = (event: DragEvent) => !event.defaultPrevented && event.dataTransfer?.types.includes("Files");
+window.addEventListener("dragover", (event) => files(event) && event.preventDefault());
+window.addEventListener("drop", (event) => {
+  if (!files(event)) return;
+  event.preventDefault();
+  const [file] = event.dataTransfer!.files;
+  if (file && store.state.session) void store.documents.take(file);
+});
+
 createRoot(document.getElementById("root")!).render(
   <StoreContext.Provider value={store}>
     <App />
