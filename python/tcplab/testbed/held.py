@@ -147,7 +147,7 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
     """Build the network of a plan as a lab that stays up; raises TestbedError, and leaves nothing then."""
     admit(plan, name)
     layout = lay_out(plan, emulate_all=True)
-    lab = LabProcess("--name", name)
+    lab = LabProcess("--name", name, apart=True)
     try:
         nodes = [namespace.node for namespace in layout.namespaces]
         children = [{"name": node, "role": "hold", "socket": None} for node in nodes]

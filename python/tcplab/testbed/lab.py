@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 class LabProcess:
     """A lab for as long as this process wants it, or on its own once it has been asked to `hold`."""
 
-    def __init__(self, *options: str, descriptors: Sequence[int] = ()) -> None:
+    def __init__(self, *options: str, descriptors: Sequence[int] = (), apart: bool = False) -> None:
         # Messages of our processes for people; the file has no name on disk.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
@@ -32,7 +32,10 @@ class LabProcess:
             pass_fds=descriptors,
             env={**os.environ, "PATH": search_path()},
             # Signals to our process group, as of timeout(1) or a terminal that is closed, are for us.
-            start_new_session=True,
+            # A session of its own would be scheduled as a group, too, whatever our nice value (autogroup,
+            # sched(7)).
+            start_new_session=apart,
+            process_group=None if apart else 0,
         )
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
