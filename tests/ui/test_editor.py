@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tcplab.scenario import expand, load
 
 from .conftest import Served
-from .steps import SCENARIO, chart, drag, open_file, opened, reads, write
+from .steps import SCENARIO, chart, drag, open_file, opened, reads, settled, write
 
 
 def test_two_routers_and_two_hosts_are_drawn_and_simulated(page: Page, served: Served) -> None:
@@ -103,6 +103,9 @@ def test_a_node_beside_a_path_changes_nothing_of_the_path(page: Page, served: Se
         before = expand(load(file))
         page.get_by_role("tab", name="Files").click()
         page.get_by_role("button", name=file.stem, exact=True).click()
+        # The drawing of the file before has two devices as well.
+        expect(page.get_by_role("banner").get_by_role("button", name=file.name)).to_be_visible()
+        settled(page)
         expect(page.locator(".device")).to_have_count(2)
         page.get_by_role("toolbar", name="Draw").get_by_role("button", name="Host").click()
         expect(page.locator("[data-node=h1]")).to_have_count(1)
