@@ -6,7 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from starlette.websockets import WebSocket
 
 from tcplab.plan.types import Plan
 from tcplab.server import curves, frames, library, studies
+from tcplab.server.changes import notify_of_changes
 from tcplab.server.folder import Folder, FolderError
 from tcplab.server.labs.routes import Labs
 from tcplab.server.live import Hub
@@ -437,7 +438,7 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        watching = asyncio.create_task(_watch(server))
+        watching = asyncio.create_task(notify_of_changes(server.folder, server.hub))
         try:
             yield
         finally:
@@ -489,32 +490,6 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
     )
     app.state.server = server
     return app
-
-
-_WATCHED = (".yaml", ".yml", ".layout.json", "/manifest.json")
-
-
-async def _watch(server: Server) -> None:
-    """Notify pages when another hand changes scenarios and results; the kernel says so, nothing is polled."""
-    from watchfiles import awatch
-
-    def wanted(_: Any, path: str) -> bool:
-        # A run writes its manifest at its beginning and at its end. Studies announce their runs themselves.
-        ends = _WATCHED[:-1] if "/cells/" in path else _WATCHED
-        return path.endswith(ends) and "/." not in path
-
-    with suppress(asyncio.CancelledError):
-        async for changes in awatch(
-            server.folder.root, watch_filter=wanted, ignore_permission_denied=True, step=100
-        ):
-            names = sorted({server.folder.name(Path(path)) for _, path in changes if _is_news(path)})
-            if names:
-                server.hub.broadcast({"type": "files", "paths": names[:100]})
-
-
-def _is_news(path: str) -> bool:
-    """Whether a listing may differ once this file has changed: of a run's files, its manifest."""
-    return "/run-" not in path or path.endswith("/manifest.json")
 
 
 class _Assets(StaticFiles):

@@ -538,7 +538,7 @@ def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: P
     assert client.post("/api/studies", json={"resume": "runs/none"}).status_code == 404
 
 
-def first_news(client: TestClient, socket: WebSocketTestSession, root: Path) -> dict[str, Any]:
+def first_change(client: TestClient, socket: WebSocketTestSession, root: Path) -> dict[str, Any]:
     """The first message about files, once the watch has begun."""
     event: dict[str, Any] = {}
     # The watch begins beside the server: what was written before it had begun is not event.
@@ -555,13 +555,13 @@ def first_news(client: TestClient, socket: WebSocketTestSession, root: Path) -> 
 
 def test_changes_of_another_program_are_reported(client: TestClient, root: Path) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
-        assert set(first_news(client, socket, root)["paths"]) <= {"small.yaml", "tick.yaml"}
+        assert set(first_change(client, socket, root)["paths"]) <= {"small.yaml", "tick.yaml"}
 
 
 def test_pages_are_notified_of_the_end_of_a_run_from_the_command_line(client: TestClient, root: Path) -> None:
     heard: list[str] = []
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
-        first_news(client, socket, root)
+        first_change(client, socket, root)
         tcplab.run(root / "small.yaml", out=root / "runs" / "one")
         (root / "last.yaml").write_text(SCENARIO)
         while "last.yaml" not in heard:
