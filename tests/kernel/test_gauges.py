@@ -73,8 +73,8 @@ def test_named_figures_come_from_the_kernel_with_their_values(
 
 
 def faded(alpha: int) -> int:
-    """The alpha of dctcp after a round trip without marks."""
-    return alpha - math.ceil(alpha / 16)
+    """The alpha of dctcp after a round trip without marks: below 16/1024 it becomes none, as in Linux."""
+    return alpha - (alpha // 16 or alpha)
 
 
 def test_dctcps_alpha_moves_by_sixteenths_towards_the_share_of_marks(run: Callable[..., Run]) -> None:
@@ -82,7 +82,7 @@ def test_dctcps_alpha_moves_by_sixteenths_towards_the_share_of_marks(run: Callab
     network = {"path": {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": queue}}
     done = run(network, [{"name": "f", "kind": "tcp", "cc": "tl_dctcp"}], duration="5 s")
     alpha = done.gauges.filter(name="alpha").sort("time")
-    # RFC 8257, section 3.3, in 1/1024: each round trip takes away a sixteenth, rounded up, and adds a
+    # RFC 8257, section 3.3, in 1/1024: each round trip takes away a sixteenth, rounded down, and adds a
     # sixteenth of the share of marks in it.
     values = (alpha["value"] * 1024).to_list()
     assert all(value.is_integer() for value in values)
