@@ -390,8 +390,7 @@ pub(crate) fn parse_meant(
     };
     let number = written.number();
     let Some(unit) = written.unit else {
-        let suggestion = format!("{number} {usual}");
-        return Err(QuantityError::new(format!("{shown} has no unit"), suggestion));
+        return Err(QuantityError::new(format!("{shown} has no unit"), with_unit(&number, usual)));
     };
     let known = Dimension::ALL.iter().find_map(|&d| {
         d.units().iter().find(|(spelling, _)| *spelling == unit).map(|&(_, scale)| (d, scale))
@@ -460,6 +459,17 @@ fn respell(number: &str, unit: &str, dimensions: &[Dimension], usual: &str) -> S
         }
         None => format!("{number} {usual}"),
     }
+}
+
+/// A bare number with the unit that most likely was meant: a rate in the millions is in bit/s.
+fn with_unit(number: &str, usual: &str) -> String {
+    let value = value_of(number);
+    let bits =
+        usual == "Mbit/s" && (BigInt::from(1_000_000)..=BigInt::from(LARGEST)).contains(&value.to_integer());
+    if bits && value.is_integer() {
+        return format(round(&value), Dimension::Rate);
+    }
+    format!("{number} {usual}")
 }
 
 fn value_of(number: &str) -> BigRational {
@@ -542,6 +552,8 @@ mod tests {
             (error.message, error.suggestion)
         };
         assert_eq!(wrong("100", Dimension::Rate), ("`100` has no unit".into(), "100 Mbit/s".into()));
+        assert_eq!(wrong("10000000", Dimension::Rate).1, "10 Mbit/s");
+        assert_eq!(wrong("2.5e9", Dimension::Rate).1, "2.5 Gbit/s");
         assert_eq!(wrong("1400", Dimension::Size), ("`1400` has no unit".into(), "1400 B".into()));
         assert_eq!(wrong("-3", Dimension::Time), ("`-3` has no unit".into(), "3 ms".into()));
         assert_eq!(wrong("10 MB/s", Dimension::Rate).1, "80 Mbit/s");

@@ -162,7 +162,10 @@ impl<'d> Reader<'d> {
             let message = format!("expected a list, found {}", node.read().shown());
             let one_is_enough = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0) <= 1;
             let written = node.read().written().filter(|_| one_is_enough);
-            let list = written.map_or(String::new(), |written| format!("[{written}]"));
+            let list = match written {
+                Some(written) => format!("[{written}]"),
+                None => suggestions::list_meant(node),
+            };
             self.refuse(path, &message, &list, false);
             return None;
         };
@@ -259,6 +262,13 @@ impl<'d> Reader<'d> {
             Some(kind) => scalar::bounded(kind, node, None, None).is_some_and(|read| read.is_ok()),
         };
         let switch = matches!(read, Read::Bool(_) | Read::Text("on" | "off" | "yes" | "no"));
+        let short = schema.get("x-short").and_then(Json::as_str);
+        let short = shape.properties.iter().find(|(key, _)| Some(*key) == short);
+        if switch && let Some(words) = short.and_then(|(_, schema)| words_of(self.resolved(schema))) {
+            let on = matches!(read, Read::Bool(true) | Read::Text("on" | "yes"));
+            let meant = words.iter().find(|word| on != matches!(**word, "none" | "off"));
+            return meant.copied().unwrap_or_default().to_owned();
+        }
         let key = shape.properties.iter().find(|(_, schema)| !switch && takes(&self.resolved(schema)));
         match (key, read.written()) {
             (Some((key, _)), Some(written)) => format!("{{{key}: {written}}}"),

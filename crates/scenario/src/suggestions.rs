@@ -1,8 +1,13 @@
 //! The word that was probably meant, where another tool or another language calls the same thing otherwise.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::document::Node;
 use crate::nearest::nearest;
+use crate::structured::plain;
+
+/// Characters of a suggested list.
+const LONGEST: usize = 80;
 
 /// Names of the same thing in other tools.
 const SYNONYMS: &[(&str, &str)] = &[
@@ -124,8 +129,30 @@ fn flow_style(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => format!("[{}]", items.iter().map(flow_style).collect::<Vec<_>>().join(", ")),
+        Value::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| format!("{key}: {}", flow_style(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
         other => other.to_string(),
     }
+}
+
+/// The list probably meant by a mapping: of it alone, or of its mappings, each named by its key; empty if it is long.
+pub(crate) fn list_meant(node: &Node) -> String {
+    let Value::Object(entries) = plain(node) else { return String::new() };
+    let list = if entries.contains_key("name") || entries.contains_key("kind") {
+        vec![Value::Object(entries)]
+    } else {
+        let named = |(name, value): (String, Value)| {
+            let Value::Object(inside) = value else { return None };
+            let mut named = Map::from_iter([("name".to_owned(), Value::String(name))]);
+            named.extend(inside);
+            Some(Value::Object(named))
+        };
+        entries.into_iter().map(named).collect::<Option<_>>().unwrap_or_default()
+    };
+    let text = flow_style(&Value::Array(list));
+    if (3..=LONGEST).contains(&text.len()) { text } else { String::new() }
 }
 
 /// The key probably meant: another name for the same, or near in spelling; not given yet if possible.

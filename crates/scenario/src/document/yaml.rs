@@ -253,6 +253,24 @@ impl Builder {
         format!("expected {expected}{got} ({context}{begun})")
     }
 
+    /// Where a line reads `key:value` at or before the place that cannot be read, and what it should read.
+    fn colon_without_space(&self, at: &Mark) -> Option<(Mark, String)> {
+        let near = (1..=at.line).rev().filter(|&line| !self.source.line(line).trim().is_empty()).take(2);
+        near.filter_map(|line| {
+            let text = self.source.line(line).trim_end();
+            let entry = text.trim_start().trim_start_matches("- ");
+            let (key, value) = entry.split_once(':')?;
+            let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let glued = value.starts_with(|c: char| c.is_ascii_alphanumeric() || "[{\"'".contains(c));
+            let column = text.chars().count() - entry.chars().count() + 1;
+            (is_key && glued).then(|| {
+                let mark = Mark { source: self.source.clone(), line, column, width: key.chars().count() + 1 };
+                (mark, format!("{key}: {value}"))
+            })
+        })
+        .next()
+    }
+
     fn syntax_mistake(&self, error: &ScanError) -> Mistake {
         let at = error.marker();
         let mut mark =
@@ -273,6 +291,8 @@ impl Builder {
             format!("the anchor `{name}` is not defined above")
         } else if error.info().contains("recursion limit") {
             format!("nested more than {MAX_DEPTH} deep")
+        } else if let Some((glued, suggestion)) = self.colon_without_space(&mark) {
+            return glued.mistake("", "", "a colon needs a space after it", &suggestion);
         } else {
             format!("not YAML: {}", self.explained(error.info(), &mark))
         };
