@@ -68,7 +68,19 @@ pub enum LabError {
 impl LabError {
     /// How to fix it; empty where no hint is general.
     pub fn hint(&self) -> String {
+        let error = match self {
+            LabError::Namespaces(error) | LabError::Kernel(error) => Some(error),
+            LabError::Enter { source, .. }
+            | LabError::Start { source, .. }
+            | LabError::Name { source, .. }
+            | LabError::Write { source, .. } => Some(source),
+            _ => None,
+        };
         match self {
+            // A node takes some files of this process and of the one that keeps its namespaces.
+            _ if error.and_then(io::Error::raw_os_error) == Some(libc::EMFILE) => {
+                "raise the limit of open files: ulimit -n".to_owned()
+            }
             LabError::Namespaces(_) => namespace::remedy(),
             LabError::Start { .. } => "end other programs".to_owned(),
             LabError::Name { name, .. } => {
