@@ -237,8 +237,12 @@ def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Serve
         page.get_by_role("link", name="Open report").click()
     report = opening.value
     expect(report.get_by_role("heading", name="The data")).to_be_visible()
+    axes = report.locator(".figure .nsewdrag").first
+    expect(axes).to_be_attached()
     report.set_viewport_size({"width": 360, "height": 740})
-    assert report.evaluate("document.documentElement.scrollWidth") <= 360
+    report.wait_for_function("document.documentElement.scrollWidth <= 360")
+    # The names of levels leave room for the curves.
+    report.wait_for_function("axes => axes.getBoundingClientRect().width > 180", arg=axes.element_handle())
     page.set_viewport_size({"width": 1280, "height": 800})
 
 

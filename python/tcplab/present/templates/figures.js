@@ -8,6 +8,7 @@
   // On a dark page the two darkest colours are lifted so that their lines keep their contrast.
   const lifted = { "#0072B2": "#4BA8E0", "#D55E00": "#F07F2E", "#009E73": "#2BC79A", "#666666": "#A8A8A8", "#777777": "#A8A8A8" };
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  const narrow = matchMedia("(max-width: 640px)");
 
   function read(id, onPaper) {
     let text = document.getElementById(id).textContent;
@@ -21,12 +22,24 @@
     };
     return spec;
   }
+  // In a narrow window the names of levels stand on their lines, not beside the axes.
+  function narrowed(layout) {
+    layout.margin.r = 8;
+    const bgcolor = dark.matches ? "rgba(20,24,28,.7)" : "rgba(255,255,255,.7)";
+    for (const name of layout.annotations ?? []) {
+      if (name.xref !== "x domain" || name.xanchor !== "left") continue;
+      Object.assign(name, { xanchor: "right", yanchor: "bottom", align: "right", xshift: 0, bgcolor });
+      name.text = name.text.replaceAll("<br>", " ");
+    }
+  }
   function draw(element, onPaper = false) {
     const spec = read(element.dataset.figure, onPaper);
     if (onPaper) {
       // A4 between its margins, and no taller than a page.
       spec.layout.width = 680;
       spec.layout.height = Math.min(spec.layout.height * 0.8, 920);
+    } else if (narrow.matches) {
+      narrowed(spec.layout);
     }
     Plotly.react(element, spec.data, spec.layout, config);
   }
@@ -40,7 +53,7 @@
     });
   }
   const again = (onPaper) => all.forEach((element) => { if (!folded(element)) draw(element, onPaper); });
-  dark.addEventListener("change", () => again(false));
+  for (const query of [dark, narrow]) query.addEventListener("change", () => again(false));
   addEventListener("beforeprint", () => again(true));
   addEventListener("afterprint", () => again(false));
 
