@@ -22,6 +22,8 @@ from tcplab.server.labs.rates import Rates
 
 # Bytes read from a terminal or a capture at once.
 _PIECE = 1 << 16
+# Bytes of a terminal that a page may still have to show: Ctrl-C shall not wait for megabytes.
+_MAX_UNREAD = 1 << 18
 # A line of what is watched: a hundred nodes with thousands of sockets.
 _LONGEST_LINE = 8 << 20
 # A capture that a page has started ends at this size.
@@ -63,8 +65,9 @@ async def terminal(
 ) -> None:
     """A program on a terminal of its own.
 
-    Bytes are what it says and what is typed; text is `{"size": [columns, rows]}`. `why` is given its exit
-    code, negative for a signal, and returns the reason with which the socket is closed.
+    Bytes are what it says and what is typed; text is `{"size": [columns, rows]}` or `{"read": bytes}`, what
+    the page has shown since it last said so. `why` is given the program's exit code, negative for a signal,
+    and returns the reason with which the socket is closed.
     """
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
@@ -75,16 +78,31 @@ async def terminal(
     finally:
         os.close(theirs)
     typed: asyncio.Queue[bytes] = asyncio.Queue()
+    unread = 0
+    has_read = asyncio.Event()
 
     def said(message: Any) -> None:
+        nonlocal unread
         if isinstance(message, bytes):
             typed.put_nowait(message)
-        else:
-            _resize(ours, message)
+            return
+        with contextlib.suppress(ValueError, KeyError, TypeError, struct.error, OSError):
+            order = json.loads(message)
+            if "read" in order:
+                unread = max(0, unread - int(order["read"]))
+                has_read.set()
+            else:
+                columns, rows = order["size"]
+                fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def show() -> str:
+        nonlocal unread
         while data := await _read(ours):
             await socket.send_bytes(data)
+            unread += len(data)
+            while unread > _MAX_UNREAD:
+                has_read.clear()
+                await has_read.wait()
         return await why(await _ended(process))
 
     async def write() -> None:
@@ -105,12 +123,6 @@ async def terminal(
         # The terminal hangs up: a shell ends with what it has started.
         os.close(ours)
         await _ended(process)
-
-
-def _resize(terminal: int, message: str) -> None:
-    with contextlib.suppress(ValueError, KeyError, TypeError, struct.error, OSError):
-        columns, rows = json.loads(message)["size"]
-        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 async def _read(terminal: int) -> bytes:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from starlette.testclient import TestClient
-from starlette.websockets import WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tcplab.server.app import create
 from tcplab.server.folder import Folder
+from tcplab.server.labs import sockets
 from tcplab.server.labs.rates import Rates
 from tcplab.server.security import Gate
 
@@ -50,6 +55,51 @@ def test_a_lab_that_is_not_there_is_rejected_with_a_message(tmp_path: Path) -> N
         refused = client.post("/api/labs/no-such-lab/down")
         assert refused.status_code == 404
         assert "unknown lab 'no-such-lab'" in refused.json()["error"]
+
+
+class SlowPage:
+    """A page's end of a terminal: what it was sent, and what it says."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.says: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def send_bytes(self, data: bytes) -> None:
+        self.sent += len(data)
+
+    async def receive(self) -> dict[str, Any]:
+        return await self.says.get()
+
+    async def close(self, reason: str | None = None) -> None:
+        pass
+
+    def shows(self, amount: int) -> None:
+        self.says.put_nowait({"type": "websocket.receive", "text": json.dumps({"read": amount})})
+
+    async def is_sent_more_than(self, amount: int) -> None:
+        while self.sent <= amount:
+            await asyncio.sleep(0.01)
+
+
+def test_a_terminal_waits_for_a_page_that_shows_its_output_slowly() -> None:
+    most = sockets._MAX_UNREAD
+
+    async def why(_: int) -> str:
+        return ""
+
+    async def scroll() -> None:
+        page = SlowPage()
+        work = sockets.terminal(cast(WebSocket, page), ["yes"], os.environ, why)
+        terminal = asyncio.create_task(work)
+        await page.is_sent_more_than(most)
+        await asyncio.sleep(0.1)
+        assert page.sent <= most + sockets._PIECE
+        page.shows(page.sent)
+        await page.is_sent_more_than(2 * most)
+        page.says.put_nowait({"type": "websocket.disconnect"})
+        await terminal
+
+    asyncio.run(asyncio.wait_for(scroll(), 60))
 
 
 def _line(time: float, received: int, acked: int) -> dict[str, object]:

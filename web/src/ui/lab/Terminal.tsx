@@ -55,12 +55,21 @@ export default function Terminal({ lab, node, what, shown }: Props) {
       return false;
     });
     made.current = { terminal, fit };
+    let unsaid = 0;
     const stream = store.backend.enter(
       lab,
       "terminal",
       { node, what },
       (data) => {
-        terminal.write(typeof data === "string" ? data : new Uint8Array(data));
+        if (typeof data === "string") return;
+        const bytes = new Uint8Array(data);
+        // The server waits while much of what it sent is not shown.
+        terminal.write(bytes, () => {
+          unsaid += bytes.length;
+          if (unsaid < PIECE) return;
+          stream.send(JSON.stringify({ read: unsaid }));
+          unsaid = 0;
+        });
       },
       (why) => terminal.write(`\r\n[${why || "the program has ended"}]\r\n`),
     );
