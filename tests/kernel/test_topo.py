@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -255,6 +256,33 @@ def test_kill_9_of_any_process_leaves_nothing(topo: Topo, name: str, victim: str
         os.kill(there[victim], signal.SIGKILL)
         assert inside.wait(20) != 0
     assert gone(there)
+
+
+def test_a_shell_ends_with_its_terminal_and_so_do_its_jobs(topo: Topo, name: str) -> None:
+    command = [*TCPLAB, "topo", "exec", "--lab", name, "a", "--", "bash", "--norc", "-i"]
+    shell, terminal = pty.fork()
+    if shell == 0:
+        os.execv(command[0], command)
+    os.write(terminal, b"sleep 1000 & sleep 1000\n")
+    node = processes(topo, name)["a"]
+    jobs: list[int] = []
+    deadline = time.monotonic() + 60
+    while len(jobs) < 2 and time.monotonic() < deadline:
+        inside = map(int, _same_network(node))
+        jobs = [process for process in inside if _program(process) == "sleep"]
+    assert len(jobs) == 2
+    os.close(terminal)
+    ended = gone({str(one): one for one in (shell, *jobs)})
+    for one in () if ended else (shell, *jobs):
+        os.kill(one, signal.SIGKILL)
+    os.waitpid(shell, 0)
+    assert ended
+
+
+def _program(process: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/comm").read_text(encoding="ascii").strip()
+    return ""
 
 
 def _daemons(node: int) -> dict[str, int]:

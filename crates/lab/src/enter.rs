@@ -111,12 +111,13 @@ fn supervise(child: Pid, lab: &OwnedFd, signals: &SignalFd) -> io::Result<u8> {
         let ended = killed_at.is_none() && is_ready(&ready[1]);
         if is_ready(&ready[0])
             && let Some(signal) = signals.read_signal()?
-            && signal.ssi_signo != libc::SIGCHLD as u32
-            // A terminal's signal has reached the program too, which is in the same process group.
-            && signal.ssi_code != libc::SI_KERNEL
-            && let Ok(signal) = Signal::try_from(signal.ssi_signo as i32)
+            && let Ok(number) = Signal::try_from(signal.ssi_signo as i32)
+            && number != Signal::SIGCHLD
+            // A key's signal has reached the program too, which is in the same process group. A hangup reaches the
+            // leader of the session alone, which this process may be.
+            && (signal.ssi_code != libc::SI_KERNEL || number == Signal::SIGHUP)
         {
-            let _ = kill(child, signal);
+            let _ = kill(child, number);
         }
         if ended {
             let _ = kill(child, Signal::SIGHUP);
