@@ -84,7 +84,9 @@ export function LabView({ shown }: { shown: boolean }) {
   const links = Object.keys(lab.links);
   const [at, over] = [nodes.includes(node) ? node : nodes[0]!, links.includes(link) ? link : links[0]!];
   const open = (pane: Wanted) => {
-    const made = { ...pane, id: ++numbers } as Pane;
+    let [title, number] = [pane.title, 1];
+    while (panes.some((other) => other.title === title)) title = `${pane.title} (${++number})`;
+    const made = { ...pane, title, id: ++numbers } as Pane;
     setPanes((before) => [...before, made]);
     setFront(made.id);
   };
