@@ -255,13 +255,20 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
             return math.nan, share
         sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
         return math.nan, lost / sent if sent else math.nan
-    mss = samples.mss(flow)
-    if len(rows) and mss:
+    payload = _segment_payload(samples, flow)
+    if len(rows) and payload:
         again = float(rows["retransmits"].sum())
-        sent = float(rows["bytes_sent"].sum()) / mss + again
+        sent = float(rows["bytes_sent"].sum()) / payload + again
     else:
         again, sent = float(streams["retransmits"].sum()), float(streams["segments_sent"].sum())
     return again / sent if sent else math.nan, math.nan
+
+
+def _segment_payload(samples: Samples, flow: str) -> float | None:
+    """Mean payload of the flow's segments, short ones included; the MSS where segments were not counted."""
+    counts = samples.streams(flow).select("bytes_sent", "segments_sent", "retransmits").drop_nulls().sum()
+    sent, segments, again = counts.row(0)
+    return sent / (segments - again) if sent and segments > again else samples.mss(flow)
 
 
 def _link_summary(

@@ -244,6 +244,24 @@ def test_the_retransmission_rate_is_of_all_segments_sent(tmp_path: Path) -> None
     assert math.isnan(row.figures["loss_rate"].value)
 
 
+def test_segments_shorter_than_the_mss_are_counted_by_their_own_size(tmp_path: Path) -> None:
+    """Messages of 10 B, a segment each: of 100 segments 10 were retransmissions."""
+    counts = {"bytes_sent": 900, "segments_sent": 100, "retransmits": 10}
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 2 * SECOND, **counts)],
+        intervals=[
+            *seconds("one", {1: 4e3}, bytes_sent=500, retransmits=0),
+            *seconds("one", {2: 3.2e3}, bytes_sent=400, retransmits=10),
+        ],
+        sockets=[{"time": SECOND, "flow": "one", "stream": 0, "mss": 1448}],
+    )
+    (row,) = summary(run, omit=0).flows
+    assert row.figures["retransmission_rate"].value == pytest.approx(10 / 100)
+    (row,) = summary(run, omit=SECOND).flows
+    assert row.figures["retransmission_rate"].value == pytest.approx(10 / 50)
+
+
 def test_the_share_of_datagrams_lost_is_not_a_retransmission(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0]["kind"] = "udp"
