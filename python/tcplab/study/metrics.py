@@ -284,8 +284,8 @@ def _utilization(samples: Samples, flow: str, steady: Window | None) -> float:
 
 
 def _grown(rows: pl.DataFrame, column: str) -> float:
-    """How much a counter grew between the first and the last sample, its streams added up."""
-    grown = rows.group_by("stream").agg((pl.col(column).max() - pl.col(column).min()).alias("by"))
+    """How much a counter grew between the first and the last sample, its sockets added up."""
+    grown = rows.group_by("stream", "node").agg((pl.col(column).max() - pl.col(column).min()).alias("by"))
     return float(grown["by"].sum() or 0)
 
 

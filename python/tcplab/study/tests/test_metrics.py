@@ -77,6 +77,25 @@ def test_what_limited_the_sender_is_of_the_steady_state(tmp_path: Path) -> None:
     assert row["drift"] == 0
 
 
+def test_each_end_of_a_request_flow_has_counters_of_its_own(tmp_path: Path) -> None:
+    """After 2 s of warm-up the client is busy for 3 s and waits for the window for 1 s of them; the server,
+    busy for 1 s before, is so for 1 s and does not wait."""
+    made = plan({"one": "reno"}, seconds=6, omit=2 * SECOND)
+    made["flows"][0]["kind"] = "request"
+    ends = (("one-a", 4, 4), ("one-a", 7, 5), ("one-b", 1, 0), ("one-b", 2, 0))
+    rows = [
+        {"time": (2 + 3 * (at % 2)) * SECOND, "flow": "one", "stream": 0, "node": node,
+         "busy_time": busy * SECOND, "rwnd_limited": waited * SECOND, "sndbuf_limited": 0}
+        for at, (node, busy, waited) in enumerate(ends)
+    ]  # fmt: skip
+    span = {"flow": "one", "kind": "request", "from": "one-a", "to": "one-b", "start": 0, "end": 6 * SECOND}
+    writer = RunWriter(tmp_path, made)
+    writer.write_table("sockets", pl.DataFrame(rows))
+    writer.write_table("flows", pl.DataFrame([{**span, "stream": 0}]))
+    (row, _) = measure(tmp_path, 1, made)
+    assert row["rwnd_limited"] == pytest.approx(1 / 4)
+
+
 def test_marks_are_those_that_the_peers_of_all_streams_reported(tmp_path: Path) -> None:
     made = plan({"one": "reno"}, seconds=2, streams=2)
     rows = [
