@@ -131,19 +131,19 @@ class Samples:
         known = (pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in sums)
         return rows.group_by("time").agg(pl.col("duration").max(), *known).sort("time")
 
-    def datagram_losses(self, flow: str, start: float, end: float) -> float:
-        """Share of a UDP flow's datagrams that was lost from start to end; NaN where it is not known.
+    def datagram_losses(self, flow: str, start: float) -> float:
+        """Share of a UDP flow's datagrams that was lost from `start` on; NaN where it is not known.
 
         A receiver knows of a loss by the next datagram, which may come long after the lost one. So losses
-        are divided by arrivals and losses, not by what was sent meanwhile. Where no datagram comes of a
-        stream, all that it sent is lost.
+        are divided by arrivals and losses, not by what was sent meanwhile. Those behind the last arrival may
+        be known only when the flow has ended. Where no datagram comes of a stream, all that it sent is lost.
         """
         planned = self.plan_flow(flow)
         payload = planned.get("payload") if planned else None
         rows = self._intervals.get(flow)
         if rows is None or not payload:
             return math.nan
-        rows = rows.filter(pl.col("time") > start, pl.col("time") - pl.col("duration") < end)
+        rows = rows.filter(pl.col("time") > start)
         if rows["lost"].null_count() == len(rows):
             return math.nan
         streams = rows.group_by("stream").agg(pl.col("bytes_sent", "bytes_received", "lost").sum())

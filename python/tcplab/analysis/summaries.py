@@ -250,7 +250,7 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
     if len(rows):
         rows = rows.filter(pl.col("time") > window.start, pl.col("time") - pl.col("duration") < window.end)
     if traffic_kind(kind).datagrams:
-        share = samples.datagram_losses(flow, window.start, window.end)
+        share = samples.datagram_losses(flow, window.start)
         if not math.isnan(share):
             return math.nan, share
         sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())

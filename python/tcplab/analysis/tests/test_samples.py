@@ -299,6 +299,20 @@ def test_losses_are_a_share_of_what_the_receiver_knew_of_when_it_noticed_them(tm
     assert row.figures["loss_rate"].value == pytest.approx(80 / 110)
 
 
+def test_datagrams_lost_behind_the_last_arrival_count(tmp_path: Path) -> None:
+    """That they are lost is known when nothing is on its way, long after the flow's last delivery."""
+    made = plan({"one": "none"}, seconds=4)
+    made["flows"][0] |= {"kind": "udp", "payload": 1000}
+    whole = span("one", 0, 0.9 * SECOND, kind="udp", segments_sent=100, losses_true=80)
+    intervals = [
+        *seconds("one", {1: 1.6e5}, bytes_sent=100_000, lost=10),
+        *seconds("one", {4: 0.0}, bytes_sent=0, lost=70),
+    ]
+    (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=0).flows
+    assert row.figures["loss_rate"].value == 0.8
+    assert row.figures["goodput"].value == pytest.approx(1.6e5 / 0.9)
+
+
 def test_all_datagrams_of_a_stream_that_nothing_comes_of_are_lost(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0] |= {"kind": "udp", "payload": 1000}
