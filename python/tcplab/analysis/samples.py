@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tcplab.plan.flow_direction import data_ends, goes_both_ways
 from tcplab.plan.kinds import kind_of
-from tcplab.plan.paths import Hop, bottlenecks, data_path, rate_at, settings, trace_bits
+from tcplab.plan.paths import Hop, bottlenecks, data_path, mean_rate, rate_at, settings, trace_bits
 from tcplab.plan.types import DirectionKey, Flow
 from tcplab.results.run import Run
 
@@ -373,12 +373,10 @@ class Samples:
             allowed = trace_bits(trace, time[0], time[-1])
         else:
             # A rate may change between two samples.
-            changes = [change["at"] for change in direction.get("changes") or ()]
-            edges = np.union1d(time, [at for at in changes if time[0] < at < time[-1]])
-            rate = rate_at(direction, edges[:-1])
+            rate = mean_rate(direction, time[0], time[-1])
             if rate is None:
                 return EMPTY
-            allowed = float((rate * np.diff(edges)).sum()) / 1e9
+            allowed = float(rate) * (time[-1] - time[0]) / 1e9
         if not allowed > 0:
             return EMPTY
         return Series(time[1:], np.diff(count) * 8 / (allowed / (len(time) - 1)))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import max_min, starvation_episodes
+from tcplab.analysis.steady_state import Window
 from tcplab.plan.kinds import kind_of
-from tcplab.plan.paths import nominal_rate, settings
+from tcplab.plan.paths import mean_rate, settings
 
 Vector = NDArray[np.float64]
 
@@ -38,34 +39,40 @@ class Faring:
     """When it last ended; NaN: never."""
 
 
-def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
-    """How a flow fared; None for one alone, and where the bottleneck has no rate.
+def faring(samples: Samples, flow: str, goodput: float, steady: Window | None = None) -> Faring | None:
+    """How a flow fared with its goodput in the steady state; None for one alone, or without a rate.
 
     The fair share is the max-min share of the bottleneck's capacity among the sources that were active
     (each stream is one), whether they yield to congestion or not. One that sends at a rate of its own takes
-    no more than that.
+    no more than that. The capacity follows changes of the rate.
     """
     hop = samples.bottleneck(flow)
-    rate = nominal_rate(settings(samples.plan, hop)) if hop is not None else None
-    if hop is None or rate is None:
+    span = (steady.start, steady.end) if steady else samples.span(flow)
+    if hop is None or span is None or span[1] <= span[0]:
         return None
+    direction = settings(samples.plan, hop)
+    rate = mean_rate(direction, *span)
     beside = [
         other
         for other in samples.flow_names
         if hop in samples.bottlenecks(other) and kind_of(samples.plan_flow(other)).bulk
     ]
-    if flow not in beside or sum(_sources(samples, other) for other in beside) < 2:
+    if rate is None or flow not in beside or sum(_sources(samples, other) for other in beside) < 2:
         return None
     sources = np.array([_sources(samples, other) for other in beside], dtype=float)
     own = beside.index(flow)
-    capacity = rate * _PAYLOAD
     demands = np.array([_demand(samples, other) for other in beside])
-    share = goodput / _fair(capacity, demands, sources, np.ones(len(beside), dtype=bool), own)
+    every = np.ones(len(beside), dtype=bool)
+    share = goodput / _fair(float(rate) * _PAYLOAD, demands, sources, every, own)
     if beside == [flow]:
         return Faring(share, math.nan, math.nan, math.nan)
     times, rates = samples.recent_goodput([(other, None) for other in beside])
-    who, when = np.unique(np.isfinite(rates), axis=0, return_inverse=True)
-    fair = np.array([_fair(capacity, demands, sources, active, own) for active in who])[when.reshape(-1)]
+    # Goodput is that of the last second, and so is the capacity.
+    capacity = _PAYLOAD * np.asarray(mean_rate(direction, times - _SECOND, times))
+    cases = np.column_stack([capacity, np.isfinite(rates)])
+    known, when = np.unique(cases, axis=0, return_inverse=True)
+    fair = np.array([_fair(float(row[0]), demands, sources, row[1:] > 0, own) for row in known])
+    fair = fair[when.reshape(-1)]
     episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, minimum=_SECOND)
     return Faring(
         share=share,

@@ -121,6 +121,22 @@ def rate_at(direction: Direction, times: ArrayLike) -> NDArray[np.float64] | Non
     return rates
 
 
+def mean_rate(direction: Direction, starts: ArrayLike, ends: ArrayLike) -> NDArray[np.float64] | None:
+    """Mean rate from each start to each later end (ns), following changes, bit/s; None when unlimited."""
+    first = rate_at(direction, 0.0)
+    if first is None:
+        return None
+    begin, end = np.asarray(starts, dtype=np.float64), np.asarray(ends, dtype=np.float64)
+    changes = [change["at"] for change in direction.get("changes") or () if change.get("rate") is not None]
+    bits = float(first) * (end - begin)
+    before = float(first)
+    for at in sorted(changes):
+        rate = float(rate_at(direction, at))  # type: ignore[arg-type]
+        bits += (rate - before) * (np.maximum(end, at) - np.maximum(begin, at))
+        before = rate
+    return np.asarray(bits / (end - begin))
+
+
 def trace_bits(trace: Trace, start: float, end: float) -> float:
     """Bits of IP packets that a trace can deliver in (start, end], ns."""
     times = np.asarray(trace["opportunities_ms"], dtype=np.float64) * 1e6

@@ -153,7 +153,7 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         "completion_time": lasted or math.nan,
         **_datagrams(samples, row.flow, row.kind),
         **_sockets(sockets, steady),
-        **(_faring(samples, row.flow, figures["goodput"]) if kind.bulk_tcp else {}),
+        **(_faring(samples, row.flow, figures["goodput"], steady) if kind.bulk_tcp else {}),
         "utilization": _utilization(samples, row.flow, steady),
         "drift": drift(samples.goodput(row.flow), steady),
     }
@@ -237,8 +237,8 @@ def _sockets(rows: pl.DataFrame, steady: Window | None) -> dict[str, float]:
     return found
 
 
-def _faring(samples: Samples, flow: str, goodput: float) -> dict[str, float]:
-    found = faring(samples, flow, goodput)
+def _faring(samples: Samples, flow: str, goodput: float, steady: Window | None) -> dict[str, float]:
+    found = faring(samples, flow, goodput, steady)
     if found is None:
         return {}
     return {

@@ -10,6 +10,7 @@ import pytest
 
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.starvation import faring, verdict
+from tcplab.analysis.steady_state import Window
 from tcplab.results import RunWriter, load
 from tcplab.results.tests.synthetic import MS, SECOND, plan
 
@@ -75,6 +76,22 @@ def test_less_than_a_second_with_nothing_is_not_starvation(tmp_path: Path) -> No
     found = faring(shared(tmp_path, [4, 4, 4, 0, 4, 4, 4], [5.0] * 7), "tcp", 3e6)
     assert found is not None
     assert found.starved == 0
+
+
+def test_the_fair_share_follows_the_rate_of_the_link(tmp_path: Path) -> None:
+    """From 10 Mbit/s to 0.4 after 5 s: both have all their fair share, of which 5 % was more before."""
+    rates = [4.7] * 5 + [0.19] * 5
+    samples = shared(tmp_path, rates, rates)
+    (link,) = samples.plan["links"]
+    changes: Any = link["forward"]["changes"]
+    changes.append({"at": 5 * SECOND, "rate": 400_000})
+    found = faring(samples, "tcp", 0.19e6, Window(6 * SECOND, 10 * SECOND, 6 * SECOND))
+    assert found is not None
+    assert found.share == pytest.approx(0.19e6 / (CAPACITY / 25 / 2))
+    assert found.starved == 0
+    whole = faring(samples, "tcp", 2.445e6)
+    assert whole is not None
+    assert whole.share == pytest.approx(2.445e6 / (CAPACITY * 0.52 / 2))
 
 
 def test_a_flow_alone_fares_beside_nobody(tmp_path: Path) -> None:
