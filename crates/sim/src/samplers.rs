@@ -10,7 +10,7 @@ use crate::histogram::Summary;
 use crate::plan::Plan;
 use crate::relay::Leg;
 use crate::sim_context::SimContext;
-use crate::stream::{Counts, Stream, StreamKind};
+use crate::stream::{Counts, Interval, Stream, StreamKind};
 use crate::streams::Streams;
 use crate::tcp_stream::{CLIENT, state_name};
 
@@ -165,50 +165,66 @@ fn socket_row(now: Time, names: SocketNames, info: &Info, telemetry: &Telemetry)
     }
 }
 
-/// One row for every stream at work: what happened since its last row. `drained`: nothing is on its way any
-/// more, so datagrams that have not come are lost.
-pub(crate) fn intervals(streams: &mut Streams, sim: &mut SimContext, now: Time, drained: bool) {
+/// One row for every stream at work: what happened since its last row. `is_drained`: no packet of a stream is on its way
+/// any more, so datagrams that have not come are lost.
+pub(crate) fn intervals(
+    streams: &mut Streams,
+    sim: &mut SimContext,
+    now: Time,
+    is_drained: impl Fn(u32) -> bool,
+) {
     streams.for_each(|stream| {
-        let interval = stream.interval;
-        if now <= interval.since || matches!(stream.kind, StreamKind::Ping(_)) {
+        if now <= stream.interval.since || matches!(stream.kind, StreamKind::Ping(_)) {
             return;
         }
-        let counts = counts(stream, drained);
-        if stream.finished() && counts == interval.counts {
-            stream.interval.since = now;
+        let counts = counts(stream, is_drained(stream.endpoints.stream));
+        if stream.finished() && counts == stream.interval.counts {
+            stream.interval.idle_until = now;
             return;
         }
-        let before = interval.counts;
-        let duration = now.since(interval.since);
-        let bytes_received = counts.bytes_received - before.bytes_received;
-        let (flow, number) = sim.recorder.stream(stream.endpoints.stream);
-        let mut row = IntervalRow {
-            time: now.as_ns(),
-            duration: duration.as_ns(),
-            flow,
-            stream: number,
-            bytes_received,
-            bytes_sent: counts.bytes_sent - before.bytes_sent,
-            goodput: bytes_received as f64 * 8.0 / duration.as_secs_f64(),
-            retransmits: None,
-            lost: None,
-            out_of_order: None,
-            duplicates: None,
-            jitter: None,
+        // A straggler of a stream that had ended. Rows leave no gap: one covers the time until then.
+        let Interval { since, idle_until, counts: before, jitter } = stream.interval;
+        if idle_until > since {
+            interval(stream, sim, idle_until, before, jitter);
+        }
+        let jitter = match &stream.kind {
+            StreamKind::Udp(udp) => udp.reception.jitter(),
+            _ => None,
         };
-        if let StreamKind::Udp(udp) = &stream.kind {
-            // A late datagram takes back the loss that an earlier interval counted.
-            row.lost = Some(counts.lost as i64 - before.lost as i64);
-            row.out_of_order = Some(counts.out_of_order - before.out_of_order);
-            row.duplicates = Some(counts.duplicates - before.duplicates);
-            row.jitter = udp.reception.jitter();
-        } else {
-            row.retransmits = Some(counts.retransmits - before.retransmits);
-        }
-        sim.recorder.tables.intervals.push(row);
-        stream.interval.since = now;
-        stream.interval.counts = counts;
+        interval(stream, sim, now, counts, jitter);
     });
+}
+
+/// The row of what happened since a stream's last row, up to `now`.
+fn interval(stream: &mut Stream, sim: &mut SimContext, now: Time, counts: Counts, jitter: Option<f64>) {
+    let before = stream.interval.counts;
+    let duration = now.since(stream.interval.since);
+    let bytes_received = counts.bytes_received - before.bytes_received;
+    let (flow, number) = sim.recorder.stream(stream.endpoints.stream);
+    let mut row = IntervalRow {
+        time: now.as_ns(),
+        duration: duration.as_ns(),
+        flow,
+        stream: number,
+        bytes_received,
+        bytes_sent: counts.bytes_sent - before.bytes_sent,
+        goodput: bytes_received as f64 * 8.0 / duration.as_secs_f64(),
+        retransmits: None,
+        lost: None,
+        out_of_order: None,
+        duplicates: None,
+        jitter,
+    };
+    if matches!(stream.kind, StreamKind::Udp(_)) {
+        // A late datagram takes back the loss that an earlier interval counted.
+        row.lost = Some(counts.lost as i64 - before.lost as i64);
+        row.out_of_order = Some(counts.out_of_order - before.out_of_order);
+        row.duplicates = Some(counts.duplicates - before.duplicates);
+    } else {
+        row.retransmits = Some(counts.retransmits - before.retransmits);
+    }
+    sim.recorder.tables.intervals.push(row);
+    stream.interval = Interval { since: now, idle_until: now, counts, jitter };
 }
 
 /// Whether all that is to be written of a stream is known, and will be the same at the run's end. Then nothing of it is kept.
@@ -241,8 +257,14 @@ fn counts(stream: &Stream, drained: bool) -> Counts {
     }
 }
 
-/// The row of a stream, when the run has `ended` or is broken off.
-pub(crate) fn flow(plan: &Plan, stream: &Stream, sim: &mut SimContext, end: Time, ended: bool) {
+/// The row of a stream, when the run has `ended` or is broken off. `drained` as in `intervals`.
+pub(crate) fn flow(
+    plan: &Plan,
+    stream: &Stream,
+    sim: &mut SimContext,
+    (end, ended): (Time, bool),
+    drained: bool,
+) {
     let flow = &plan.flows[stream.flow];
     let (name, number) = sim.recorder.stream(stream.endpoints.stream);
     let mut symbol = |name: &str| sim.recorder.symbol(name);
@@ -302,7 +324,7 @@ pub(crate) fn flow(plan: &Plan, stream: &Stream, sim: &mut SimContext, end: Time
         StreamKind::Udp(udp) => {
             row.bytes_sent = udp.bytes_sent();
             row.segments_sent = Some(udp.sent());
-            row.losses_detected = Some(udp.lost(sim.network.is_empty()));
+            row.losses_detected = Some(udp.lost(drained));
             row.complete = started && (udp.stopped() || (ended && udp.endless()));
             (udp.last_delivery, Summary::default())
         }

@@ -1,5 +1,7 @@
 //! The event loop.
 
+use std::collections::BTreeSet;
+
 use tcplab_control::Registry;
 use tcplab_tcp::Outbox;
 use tcplab_units::{Span, Time};
@@ -229,12 +231,13 @@ impl Simulation {
             (false, true) => self.sim.advance_links::<Record<false, true>>(),
             (true, true) => self.sim.advance_links::<Record<true, true>>(),
         }
+        let on_their_way: BTreeSet<u32> = self.sim.bodies.streams().collect();
+        let is_drained = |stream: u32| !on_their_way.contains(&stream);
         if self.sample.flows.is_some() {
-            let drained = self.sim.network.is_empty();
-            samplers::intervals(&mut self.streams, &mut self.sim, end, drained);
+            samplers::intervals(&mut self.streams, &mut self.sim, end, is_drained);
         }
         self.sim.recorder.finish_losses(end);
-        self.streams.finish(&self.plan, &mut self.sim, end, self.done);
+        self.streams.finish(&self.plan, &mut self.sim, (end, self.done), is_drained);
         self.sim.recorder.tables
     }
 
@@ -445,7 +448,7 @@ impl Simulation {
             Sampler::Queues => self.sim.sample_queues::<M>(now),
             // The last interval has all that happens at that very instant: `finish` writes it.
             Sampler::Flows if now == self.end => {}
-            Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.sim, now, false),
+            Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.sim, now, |_| false),
             Sampler::Changes => {
                 while let Some((at, link, detail)) = self.changes.get(self.changes_done)
                     && *at <= now

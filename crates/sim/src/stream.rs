@@ -195,7 +195,10 @@ pub(crate) struct Stream {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interval {
     pub(crate) since: Time,
+    /// Up to when the stream had ended and nothing happened, if that is later: no row says so yet.
+    pub(crate) idle_until: Time,
     pub(crate) counts: Counts,
+    pub(crate) jitter: Option<f64>,
 }
 
 /// A stream's counters.

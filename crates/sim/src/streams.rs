@@ -126,7 +126,7 @@ impl Streams {
                 self.finished.push(place);
                 continue;
             }
-            samplers::flow(plan, stream, sim, now, false);
+            samplers::flow(plan, stream, sim, (now, false), true);
             self.gone.push(number);
             self.delivered[stream.flow] += stream.bytes_received();
             stream.kind = StreamKind::Gone;
@@ -205,11 +205,18 @@ impl Streams {
     }
 
     /// Fills the table of flows at the run's end: one row for each stream whose row was not taken, in the order of their numbers.
-    pub(crate) fn finish(mut self, plan: &Plan, sim: &mut SimContext, end: Time, ended: bool) {
+    pub(crate) fn finish(
+        mut self,
+        plan: &Plan,
+        sim: &mut SimContext,
+        (end, ended): (Time, bool),
+        is_drained: impl Fn(u32) -> bool,
+    ) {
         let mut rows = self.gone;
         let mut row = |stream: &Stream, sim: &mut SimContext| {
-            samplers::flow(plan, stream, sim, end, ended);
-            rows.push(stream.endpoints.stream);
+            let number = stream.endpoints.stream;
+            samplers::flow(plan, stream, sim, (end, ended), is_drained(number));
+            rows.push(number);
         };
         for &(_, place) in &self.at_work {
             row(&self.by_place[place as usize], sim);

@@ -59,7 +59,7 @@ impl UdpStream {
     pub(crate) fn bytes_sent(&self) -> u64 {
         self.bytes_sent
     }
-    /// Datagrams that have not come; those after the last one that came are lost once the network is `drained`.
+    /// Datagrams that have not come; those after the last one that came are lost once none is on its way: it is `drained`.
     pub(crate) fn lost(&self, drained: bool) -> u64 {
         self.reception.lost(drained.then_some(self.sent))
     }

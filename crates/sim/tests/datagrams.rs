@@ -74,6 +74,25 @@ fn copies_and_late_datagrams_are_counted() {
 }
 
 #[test]
+fn datagrams_behind_the_last_arrival_are_lost_when_none_is_on_its_way_whatever_else_is() {
+    let failing =
+        with(direction(100_000_000, 10 * MS), json!({"changes": [{"at": 3 * SECOND, "up": false}]}));
+    let other = with(flow("v", udp(8_000_000)), json!({"from": "b", "to": "a", "stop": 10 * SECOND}));
+    let run = run(&path(failing, direction(100_000_000, 10 * MS), vec![flow("u", udp(8_000_000)), other]));
+    let (flows, row) = (&run.tables.flows, run.flow("u"));
+    let lost = 5000 - flows.bytes_received.get(row).unwrap() / 1000;
+    assert!(lost >= 2000, "{lost}");
+    assert_eq!(flows.losses_true.get(row), Some(lost));
+    assert_eq!(flows.losses_detected.get(row), Some(lost));
+    let (intervals, rows) = (&run.tables.intervals, run.intervals("u"));
+    assert_eq!(rows.iter().filter_map(|&row| intervals.lost.get(row)).sum::<i64>(), lost);
+    // The last row has them, at the run's end. Those before it cover all the time until then.
+    assert_eq!(intervals.time.get(rows[rows.len() - 1]), Some(10 * SECOND as i64));
+    let covered: i64 = rows.iter().filter_map(|&row| intervals.duration.get(row)).sum();
+    assert_eq!(covered, 10 * SECOND as i64);
+}
+
+#[test]
 fn bytes_end_a_flow_with_a_shorter_datagram() {
     let traffic = with(udp(8_000_000), json!({"bytes": 2500, "stop": null}));
     let plan = path(direction(100_000_000, MS), direction(100_000_000, MS), vec![flow("u", traffic)]);

@@ -128,7 +128,8 @@ def _felt(
     busy = intervals.filter(pl.col("bytes_received") > 0)
     starts = (busy["time"] - busy["duration"]).to_numpy()
     arrivals = np.sort(np.concatenate([starts, busy["time"].to_numpy()]))
-    duration = int(intervals["duration"].max() or 0)  # type: ignore[arg-type]
+    # Without an arrival in it, an interval may be longer.
+    duration = int((busy if len(busy) else intervals)["duration"].max() or 0)  # type: ignore[arg-type]
     began, ended = _longest_gap(arrivals, at, end)
     gap = ended - began if ended - began > duration else 0
     # A receiver knows of losses by the next arrival, whose interval begins where the outage ends.

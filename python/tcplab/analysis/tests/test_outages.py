@@ -144,6 +144,16 @@ def datagrams(missing: range, lost: dict[int, int], until: int = 200) -> dict[st
     return {"intervals": intervals, "flows": [stream]}
 
 
+def test_an_interval_without_an_arrival_does_not_blur_the_others(tmp_path: Path) -> None:
+    """Before a straggler one covers all the time since a stream has ended."""
+    tables = datagrams(range(50, 60), {60: 100}, until=100)
+    (last,) = tables["intervals"][-1:]
+    tables["intervals"].append(last | {"time": 19_900 * MS, "duration": 9_900 * MS, "bytes_received": 0})
+    tables["intervals"].append(last | {"time": 20_000 * MS})
+    (found,) = outages(finished(tmp_path, events=DOWN, **tables))
+    assert (found.outage, found.resolution) == (1000 * MS, 100 * MS)
+
+
 def test_datagrams_are_lost_to_a_failure_from_the_moment_of_it(tmp_path: Path) -> None:
     # The receiver counts the losses of intervals 50 to 59 in interval 60. Those of 49 came before.
     tables = datagrams(range(50, 60), {49: 7, 60: 100})
