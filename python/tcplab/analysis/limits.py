@@ -9,7 +9,7 @@ import polars as pl
 
 from tcplab.analysis.laws import Path
 from tcplab.analysis.leg_summaries import slower_leg
-from tcplab.plan.paths import base_rtt, bottlenecks, nominal_rate, settings
+from tcplab.plan.paths import base_rtt, bottlenecks, mean_rate_of, settings
 from tcplab.plan.types import Plan
 
 # A flow is limited by what it spent this share of its busy time on.
@@ -91,7 +91,7 @@ def path_of(plan: Plan, flow: str) -> Path | None:
         return None
     rtt = base_rtt(plan, planned)
     hops = bottlenecks(plan, planned)
-    rate = nominal_rate(settings(plan, hops[0])) if hops else None
+    rate = mean_rate_of(plan, planned, hops[0]) if hops else None
     if rtt is None or rate is None:
         return None
     kept = 1.0

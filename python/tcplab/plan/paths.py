@@ -150,14 +150,22 @@ def trace_bits(trace: Trace, start: float, end: float) -> float:
 
 
 def bottlenecks(plan: Plan, flow: Flow) -> list[Hop]:
-    """The slowest hops of a flow's path: usually one, several when rates are alike, none when unlimited."""
+    """The slowest hops of a flow's path: usually one, several when rates are alike, none when unlimited.
+
+    Where a rate changes, its mean counts while the flow is to last.
+    """
     rated = [
-        (rate, hop)
-        for hop in data_path(plan, flow)
-        if (rate := nominal_rate(settings(plan, hop))) is not None
+        (rate, hop) for hop in data_path(plan, flow) if (rate := mean_rate_of(plan, flow, hop)) is not None
     ]
     slowest = min((rate for rate, _ in rated), default=0.0)
     return [hop for rate, hop in rated if rate <= slowest * 1.001]
+
+
+def mean_rate_of(plan: Plan, flow: Flow, hop: Hop) -> float | None:
+    """Mean rate of a hop while a flow is to last, bit/s; None when unlimited."""
+    start, stop = flow.get("start", 0), flow.get("stop") or plan.get("duration", 0)
+    rate = mean_rate(settings(plan, hop), start, max(stop, start + 1))
+    return None if rate is None else float(rate)
 
 
 def base_rtt(plan: Plan, flow: Flow) -> int | None:

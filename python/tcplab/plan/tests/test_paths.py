@@ -7,6 +7,7 @@ from tcplab.plan.paths import (
     base_rtt,
     bottlenecks,
     links_between,
+    mean_rate,
     nominal_rate,
     path,
     queue_limit_packets,
@@ -68,6 +69,28 @@ def test_packets_may_pass_the_links_of_every_path_of_a_router_with_several() -> 
 
 def test_the_bottleneck_is_the_slowest_hop() -> None:
     assert bottlenecks(chain([100, 10, 11]), FLOW) == [Hop("l1", "forward")]
+
+
+def test_a_link_whose_rate_falls_is_the_bottleneck_if_it_is_the_slower_one_by_the_mean() -> None:
+    falls = chain([20, 100, 50]) | {"duration": 10 * SECOND}
+    changes = [{"at": SECOND, "rate": 5}]
+    falls["links"][1]["forward"]["changes"] = changes
+    assert bottlenecks(falls, FLOW) == [Hop("l1", "forward")]
+    # It is over before that.
+    assert bottlenecks(falls, FLOW | {"stop": SECOND}) == [Hop("l0", "forward")]
+    changes.append({"at": 2 * SECOND, "rate": 100})
+    assert bottlenecks(falls, FLOW) == [Hop("l0", "forward")]
+    assert bottlenecks(falls, FLOW | {"start": SECOND, "stop": 2 * SECOND}) == [Hop("l1", "forward")]
+
+
+def test_the_mean_rate_follows_changes() -> None:
+    changes = [{"at": 4 * SECOND, "rate": 30}, {"at": 2 * SECOND, "rate": 10}, {"at": SECOND, "delay": 0}]
+    link = direction(rate=20, delay=0) | {"changes": changes}
+    starts, ends = np.array([0, 1, 2, 3, 9]) * SECOND, np.array([2, 3, 4, 5, 10]) * SECOND
+    found = mean_rate(link, starts, ends)
+    assert found is not None
+    assert found.tolist() == [20, 15, 10, 20, 30]
+    assert mean_rate(direction(rate=None, delay=0), 0, SECOND) is None
 
 
 def test_links_without_a_rate_are_not_bottlenecks() -> None:
