@@ -119,6 +119,11 @@ impl DelayedAck {
         self.quick = self.quick.max(half.min(maximum));
     }
 
+    /// The application is about to answer.
+    pub(crate) fn expect_reply(&mut self) {
+        self.pingpong = PINGPONG;
+    }
+
     fn interactive(&self) -> bool {
         self.pingpong >= PINGPONG
     }

@@ -154,12 +154,16 @@ impl Connection {
         }
     }
 
-    /// The peer's FIN is in order.
+    /// The peer's FIN is in order (`tcp_fin`). Our own is likely to follow and to carry the ACK, unless it is out already.
     #[cold]
     fn receive_fin(&mut self) {
         self.rcv.closed = true;
         self.rcv.delack.schedule();
-        self.rcv.delack.ack_now();
+        if self.snd.fin_sent {
+            self.rcv.delack.ack_now();
+        } else {
+            self.rcv.delack.expect_reply();
+        }
         self.notice(Notice::PeerClosed);
     }
 

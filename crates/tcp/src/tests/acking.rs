@@ -187,21 +187,47 @@ fn a_request_is_acknowledged_by_its_response() {
 }
 
 #[test]
-fn a_fin_is_acknowledged_at_once_and_both_ends_close_in_order() {
+fn a_fin_is_acknowledged_after_a_while_and_both_ends_close_in_order() {
     let mut t = Script::client(&plain(), "reno", 10.0);
     t.at(20.0, data(1, 501).flagged(FIN));
+    assert_eq!(t.sent(), [""; 0], "the application may close too");
+    t.until(59.0);
+    assert_eq!(t.sent(), [""; 0]);
+    t.until(60.0);
     assert_eq!(t.sent(), ["ack 502"]);
     assert!(t.noticed(Notice::PeerClosed) && !t.noticed(Notice::Closed));
     assert_eq!(t.end.bytes_received(), 500);
     t.write(100);
     t.end.close(t.now);
     assert_eq!(t.sent(), ["1:101 P", "101:101 F"]);
-    t.at(30.0, Segment { seq: 502, ..ack(102) });
+    t.at(70.0, Segment { seq: 502, ..ack(102) });
     assert!(t.noticed(Notice::Closed));
     assert_eq!(t.end.bytes_acked(), 100);
     // Our last ACK may be lost: the peer's FIN is acknowledged again.
     t.at(300.0, Segment { seq: 501, ..segment(ACK | FIN) });
     assert_eq!(t.sent(), ["ack 502"]);
+}
+
+#[test]
+fn a_fin_in_answer_to_a_fin_carries_its_ack() {
+    let mut t = Script::client(&plain(), "reno", 10.0);
+    t.at(20.0, data(1, 501).flagged(FIN));
+    t.end.close(t.now);
+    let sent = t.segments();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].flags & FIN != 0 && sent[0].ack == t.end.rcv.nxt);
+}
+
+#[test]
+fn ends_that_close_at_the_same_time_acknowledge_at_once() {
+    let mut t = Script::client(&plain(), "reno", 10.0);
+    t.end.close(t.now);
+    assert_eq!(t.sent(), ["1:1 F"]);
+    t.at(20.0, segment(ACK | FIN));
+    assert_eq!(t.sent(), ["ack 2"]);
+    assert!(!t.noticed(Notice::Closed));
+    t.at(30.0, Segment { seq: 2, ..ack(2) });
+    assert!(t.noticed(Notice::Closed));
 }
 
 #[test]
