@@ -84,7 +84,7 @@ class Case:
     """The distances of the streams' starts, one for each run, in ms."""
 
     def scenario(self, apart: int) -> dict[str, Any]:
-        """Streams start `apart` ms after each other."""
+        """Streams start `apart` ms after each other, and each run has random numbers of its own."""
         rate = f"{self.rate} Mbit/s"
         queue = self.queue
         if not (isinstance(queue, dict) and "bandwidth" in queue):
@@ -111,6 +111,7 @@ class Case:
         return {
             "tcplab": 1,
             "name": "transfers",
+            "seed": 1 + self.starts.index(apart),
             "network": {"path": path, "hosts": host},
             "flows": flows,
             "duration": f"{self.seconds} s",

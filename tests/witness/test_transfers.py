@@ -28,6 +28,12 @@ SHARED: dict[str, Case] = {
 BY_MEAN = "100 B, 1 MB"
 
 
+def test_each_run_has_random_numbers_of_its_own() -> None:
+    for case in SHARES.values():
+        seeds = {case.scenario(apart)["seed"] for apart in case.starts}
+        assert len(seeds) == len(case.starts)
+
+
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Side]]:
     """By case, the kernel's and ours."""
