@@ -7,8 +7,9 @@
  * The names are the draft's: alpha is the increase in packets a round trip, and beta the part of the window that a
  * loss leaves. Delta is the time since the last loss, and B the throughput.
  *
- * Three points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
+ * Four points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
  * paths above 10 ms, where RTTs can be distinguished. The greatest RTT fades so that a change of route is forgotten.
+ * Delta begins when the recovery from a loss has ended.
  */
 #define CONTROL htcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)
@@ -40,7 +41,7 @@ struct state {
 
 	u32 alpha;
 	u32 beta;
-	u64 last_loss; /* when the epoch began, microseconds */
+	u64 last_loss; /* when Delta began, microseconds */
 	u64 credit;
 	u32 rtt_min; /* microseconds; 0: none yet */
 	u32 rtt_max; /* in this epoch and, fading, those before */
@@ -182,10 +183,14 @@ SSTHRESH(sk, tp, ca)
 
 SET_STATE(sk, tp, ca, state)
 {
-	if (state >= TCP_CA_CWR)
+	if (state >= TCP_CA_CWR) {
 		ENTER(ca, RECOVERY);
-	else
-		enter_growth(tp, ca);
+		return;
+	}
+	/* Linux: Delta begins here. */
+	if (tl_ca_state(sk) >= TCP_CA_CWR)
+		ca->last_loss = tp->tcp_mstamp;
+	enter_growth(tp, ca);
 }
 
 UNDO_CWND(sk, tp, ca)
