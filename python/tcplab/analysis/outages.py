@@ -21,9 +21,8 @@ from tcplab.results.run import Run
 # Goodput before a failure and after it, over so much time, ns; recovered is so much of what it was.
 _SPAN = 2_000_000_000
 _RECOVERED = 0.9
-# A probability of one in a plan, and how late a change may be on a real system, ns.
+# A probability of one in a plan.
 _CERTAIN = 1_000_000_000
-_SLACK = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -223,8 +222,10 @@ def _failures(changes: pl.DataFrame, plan: Plan, duration: int) -> Iterator[tupl
     """Link, when it failed, and when it changed next, or the run ended."""
     seen: set[tuple[str, int]] = set()
     for link, at, detail in changes.select("link", "time", "detail").iter_rows():
-        words = detail.split(": ")[-1].split(", ")
-        if (link, at) in seen or not ("down" in words or ("loss" in words and _loses_all(plan, link, at))):
+        direction, _, settings = detail.rpartition(": ")
+        words = settings.split(", ")
+        fails = "down" in words or ("loss" in words and _loses_all(plan, link, direction, at))
+        if (link, at) in seen or not fails:
             continue
         # Both directions are one failure.
         seen.add((link, at))
@@ -232,17 +233,19 @@ def _failures(changes: pl.DataFrame, plan: Plan, duration: int) -> Iterator[tupl
         yield link, at, int(later[0]) if len(later) else duration
 
 
-def _loses_all(plan: Plan, link: str, at: int) -> bool:
-    """Whether the link was planned to lose every packet from about then on."""
+def _loses_all(plan: Plan, link: str, direction: str, at: int) -> bool:
+    """Whether the latest planned change of a direction's losses by then is to lose every packet."""
     planned = [
         change
         for one in plan["links"]
         if one["name"] == link
-        for direction in ("forward", "backward")
-        for change in one[direction]["changes"]
-        if change.get("loss") and abs(change["at"] - at) < _SLACK
+        for change in (one["forward"] if direction == "forward" else one["backward"])["changes"]
+        if change.get("loss") and change["at"] <= at
     ]
-    return any(change["loss"]["model"].get("chance", {}).get("rate") == _CERTAIN for change in planned)
+    if not planned:
+        return False
+    latest = max(planned, key=lambda change: change["at"])
+    return bool(latest["loss"]["model"].get("chance", {}).get("rate") == _CERTAIN)
 
 
 def _longest_gap(arrivals: np.ndarray, at: int, end: int) -> tuple[int, int]:

@@ -201,3 +201,14 @@ def test_packets_of_tcp_that_are_lost_in_a_failure_are_counted_where_links_know_
     tables["flows"][0]["losses_true"] = 0
     (found,) = outages(finished(tmp_path / "none", events=DOWN, **tables))
     assert found.lost == 0
+
+
+def test_a_link_that_loses_everything_for_a_moment_fails_once(tmp_path: Path) -> None:
+    def lossy(at: int, rate: int) -> dict[str, Any]:
+        return {"at": at * MS, "loss": {"model": {"kind": "random", "chance": {"rate": rate}}}}
+
+    of: Any = plan({"one": "reno"}, shared=True)
+    of["links"][0]["forward"]["changes"] = [lossy(5000, 1_000_000_000), lossy(5300, 0)]
+    events = [change(5000, "forward: loss"), change(5300, "forward: loss"), change(9000, "backward: loss")]
+    found = outages(finished(tmp_path, of, events=events, pings=pings(range(50, 53))))
+    assert [(one.at, one.lost) for one in found] == [(5000 * MS, 3)]
