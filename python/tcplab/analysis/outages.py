@@ -175,7 +175,7 @@ def _probes(pings: pl.DataFrame, at: int, end: int, at_rest: int) -> dict[str, A
     began, ended = _longest_gap(np.sort(arrivals), at, end)
     # Of the last ones it is not known: the run may have ended before their answers came.
     longest = int(answered["rtt"].max() or 0)  # type: ignore[arg-type]
-    known = min(end, int(pings["time"].max()) - longest)  # type: ignore[arg-type]
+    known = min(max(end, ended), int(pings["time"].max()) - longest)  # type: ignore[arg-type]
     # Those sent before the failure met it on their way: in a queue, or as answers.
     arrived = answered.filter(pl.col("time") + pl.col("rtt") <= min(began, at))["time"]
     since = min(at, int(arrived.max()) + 1) if len(arrived) else at  # type: ignore[arg-type]

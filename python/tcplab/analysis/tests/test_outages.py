@@ -114,6 +114,12 @@ def test_a_probe_that_waited_in_a_queue_when_the_link_failed_is_lost_to_the_fail
     assert (found.lost, found.fib) == (8, 1600 * MS)
 
 
+def test_probes_of_an_outage_that_outlasts_the_failure_are_all_lost_to_it(tmp_path: Path) -> None:
+    # The link is back after 9 s, the routes after 12 s.
+    (found,) = outages(finished(tmp_path, events=DOWN, pings=pings(range(50, 120))))
+    assert (found.outage, found.lost, found.fib) == (7100 * MS, 70, 14_000 * MS)
+
+
 def test_what_a_queue_drops_once_the_tables_are_at_rest_is_not_a_time_of_convergence(tmp_path: Path) -> None:
     missing = pings(range(50, 56))
     missing[80] |= {"lost": True, "rtt": None}
