@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from tcplab.analysis.forwarding import Forwarding
+from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.plan.paths import links_between
 from tcplab.plan.types import Flow, Plan
 from tcplab.results.run import Run
@@ -89,7 +90,7 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
                 continue
             # Linux reports to nobody that it took a reduction back.
             at_rest = at + (routing["routes"] or 0)
-            felt = _felt(rows, flow["name"], at, end, at_rest, undo=run.engine == "sim")
+            felt = _felt(rows, flow, at, end, at_rest, undo=run.engine == "sim")
             if felt is None:
                 continue
             paths: dict[str, Any] = {}
@@ -116,8 +117,9 @@ def _routing(events: pl.DataFrame, routes: pl.DataFrame, at: int, end: int) -> d
 
 
 def _felt(
-    rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int, at_rest: int, *, undo: bool
+    rows: Callable[[str], pl.DataFrame], flow: Flow, at: int, end: int, at_rest: int, *, undo: bool
 ) -> dict[str, Any] | None:
+    name = flow["name"]
     pings = rows("pings").filter(pl.col("flow") == name).sort("time")
     if len(pings):
         return _probes(pings, at, end, at_rest)
@@ -160,9 +162,11 @@ def _felt(
     # Only links know them. Results that are older than the table of losses have no times of them.
     total = streams["losses_true"]
     known = len(losses) > 0 or (total.is_not_null().any() and total.sum() == 0)
+    with_data = ("forward", "reverse") if goes_both_ways(flow) else ("forward",)
+    lost = sum(int(losses.filter(during)[direction].sum()) for direction in with_data)
     return {
         **found,
-        "lost": int(losses.filter(during)["forward"].sum()) if known else None,
+        "lost": lost if known else None,
         "rtos": int((events == "rto").sum()) if streams["rtos"].is_not_null().any() else None,
         "retransmitted": int(felt["retransmits"].sum()) if felt["retransmits"].is_not_null().any() else None,
         "undone": int((events == "undo").sum()) if undo else None,

@@ -201,6 +201,11 @@ def test_packets_of_tcp_that_are_lost_in_a_failure_are_counted_where_links_know_
     ]
     (found,) = outages(finished(tmp_path / "known", events=DOWN, losses=losses, **tables))
     assert found.lost == 6
+    # Responses take the reverse direction.
+    asked: Any = plan({"one": "reno"}, shared=True)
+    asked["flows"][0]["kind"] = "request"
+    (found,) = outages(finished(tmp_path / "asked", asked, events=DOWN, losses=losses, **tables))
+    assert found.lost == 6 + 64
     # Results of before there was the table.
     (found,) = outages(finished(tmp_path / "unknown", events=DOWN, **tables))
     assert found.lost is None
