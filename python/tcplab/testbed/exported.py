@@ -16,9 +16,19 @@ from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.testbed.layout import Interface, Layout, Namespace, Wire, lay_out
 from tcplab.testbed.netem import unlike
 
-_SPEAKERS = "routing protocols: copy them from FRR's console"
-# Settings, by their name in a plan, for which Mininet's TCLink has no option.
-_NOT_MININETS = ("reorder", "corrupt", "duplicate", "policer", "trace")
+# Settings of nodes, by their name in a plan, that no other tool's file has.
+_NOT_OF_NODES = {
+    "routing": "routing protocols: copy them from FRR's console",
+    "multipath": "ecmp",
+    "accelerate": "the accelerator",
+    "cache": "the cache",
+    "nic": "nic",
+    "sysctls": "sysctls",
+}
+# Settings of links for which Mininet's TCLink has no option.
+_NOT_MININETS = ("overhead", "reorder", "corrupt", "duplicate", "policer", "trace")
+# The MTU of a new interface.
+_MTU = 1500
 _IMAGE = "ghcr.io/srl-labs/network-multitool"
 _FRR_IMAGE = "quay.io/frrouting/frr:10.2.1"
 
@@ -61,6 +71,11 @@ def mininet(plan: Plan) -> Exported:
             f"            params1={settings[0]!r}, params2={settings[1]!r})",
         ]
     lines += ["net.start()"]
+    for wire in layout.wires:
+        if wire.plan["mtu"] != _MTU:
+            for end in wire.ends:
+                command = f"ip link set {_interface(end)} mtu {wire.plan['mtu']}"
+                lines.append(f"net[{end.node!r}].cmd({command!r})")
     for space in layout.namespaces:
         lines += [f"net[{space.node!r}].cmd({command!r})" for command in _commands(space, _interface)]
     lines += ["CLI(net)", "net.stop()", ""]
@@ -135,6 +150,8 @@ def _options(wire: Wire, key: DirectionKey, made: Exported) -> dict[str, Any]:
         found["delay"] = f"{direction['delay'] / 1e6:g}ms"
     if jitter := direction.get("jitter"):
         found["jitter"] = f"{jitter['amount'] / 1e6:g}ms"
+        if jitter["distribution"] != "uniform":
+            made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: the distribution of jitter")
     lost = _lost(direction)
     if lost is not None:
         found["loss"] = lost
@@ -184,7 +201,19 @@ def _packets(limit: Limit, rate: int | None, mtu: int) -> int:
 
 
 def _name_the_rest(plan: Plan, made: Exported) -> None:
-    made.left_out += [f"{node['name']}: {_SPEAKERS}" for node in plan["nodes"] if node.get("routing")]
+    made.left_out += [
+        f"{node['name']}: {words}"
+        for node in plan["nodes"]
+        for setting, words in _NOT_OF_NODES.items()
+        if node.get(setting)
+    ]
+    made.left_out += [f"link {link['name']}: its medium" for link in plan["links"] if link.get("medium")]
+    made.left_out += [
+        f"link {link['name']} {DIRECTIONS[key]}: it is down"
+        for link in plan["links"]
+        for key in DIRECTIONS
+        if not link[key]["up"]
+    ]
     changing = [link["name"] for link in plan["links"] if _changes(link)]
     made.left_out += [f"link {name}: changes over time" for name in changing]
     made.left_out = list(dict.fromkeys(made.left_out))

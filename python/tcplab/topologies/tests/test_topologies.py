@@ -264,6 +264,44 @@ def test_mininet_builds_the_same_network(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
+def test_an_export_has_the_mtu_and_names_what_it_leaves_out() -> None:
+    two: Any = {
+        "tcplab": 1,
+        "name": "two",
+        "network": {
+            "nodes": [
+                {"name": "a", "nic": "1 Gbit/s", "sysctls": {"net.ipv4.tcp_sack": 0}},
+                {"name": "r1", "kind": "router", "ecmp": True},
+                {"name": "r2", "kind": "router"},
+                "b",
+            ],
+            "media": ["wifi"],
+            "links": [
+                {"ends": ["a", "r1"], "mtu": "1400 B", "rate": "1 Mbit/s", "overhead": "ethernet"},
+                {"ends": ["r1", "r2"], "name": "one", "jitter": {"amount": "1 ms", "distribution": "normal"}},
+                {"ends": ["r1", "r2"], "name": "two", "up": False},
+                {"ends": ["r2", "b"], "medium": "wifi", "rate": "1 Mbit/s", "mtu": "576 B"},
+            ],
+        },
+        "flows": [{"name": "p", "kind": "ping", "from": "a", "to": "b"}],
+    }
+    both = ("forward", "reverse")
+    left_out = [
+        *(f"link a-r1 {way}: overhead" for way in both),
+        *(f"link one {way}: the distribution of jitter" for way in both),
+        *(f"link r2-b {way}: overhead" for way in both),
+        *("a: nic", "a: sysctls", "r1: ecmp", "link r2-b: its medium"),
+        *(f"link two {way}: it is down" for way in both),
+    ]
+    made = exported.mininet(plan(two))
+    assert sorted(made.left_out) == sorted(left_out)
+    for node, port, mtu in (("a", 0, 1400), ("r1", 0, 1400), ("r2", 2, 576), ("b", 0, 576)):
+        assert f"net['{node}'].cmd('ip link set {node}-eth{port} mtu {mtu}')\n" in made.text
+    assert made.text.count(" mtu ") == 4
+    again = exported.containerlab(plan(two))
+    assert sorted(one for one in again.left_out if "queue" not in one) == sorted(left_out)
+
+
 def test_containerlab_reads_its_own_export(tmp_path: Path) -> None:
     made = exported.containerlab(plan(LOT))
     path = tmp_path / "lot.clab.yml"
