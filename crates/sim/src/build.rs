@@ -52,7 +52,7 @@ pub(crate) fn sources(
                 flow: flow.name.clone(),
                 from: names[0].clone(),
                 to: names[1].clone(),
-                stuck: plan.nodes[usize::from(stuck)].name.clone(),
+                stuck: plan.nodes[usize::from(stuck.node)].name.clone(),
             })
         };
         let mut round_trip = path(from, to, [&flow.from, &flow.to])?;

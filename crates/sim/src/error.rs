@@ -55,8 +55,10 @@ pub enum PlanError {
         from: String,
         /// Where they should arrive.
         to: String,
-        /// The node that knows no further.
+        /// The node that knows no further, or that packets come back to.
         stuck: String,
+        /// Whether they come back.
+        goes_round: bool,
         /// How long was waited.
         patience: Span,
     },
@@ -185,8 +187,9 @@ impl PlanError {
             PlanError::NoRoute { from, to, stuck, .. } => {
                 format!("no route from `{from}` to `{to}` (it ends at `{stuck}`)")
             }
-            PlanError::NotConverged { from, to, stuck, patience, .. } => {
-                format!("{from} does not reach {to} after {patience}: {stuck} has no route")
+            PlanError::NotConverged { from, to, stuck, goes_round, patience, .. } => {
+                let why = if *goes_round { "is in a routing loop" } else { "has no route" };
+                format!("{from} does not reach {to} after {patience}: {stuck} {why}")
             }
             PlanError::FrrFile { .. } => "the simulator does not read FRR's own language".to_owned(),
             PlanError::SharedSubnet { node, other, switch } => format!(

@@ -87,6 +87,13 @@ impl Names<'_> {
     }
 }
 
+/// The node where packets get no further.
+pub(crate) struct Stuck {
+    pub(crate) node: NodeId,
+    /// It sends them on, but they come back.
+    pub(crate) goes_round: bool,
+}
+
 impl Network {
     /// The network of `plan`, empty, and the names of its nodes.
     pub(crate) fn new(plan: &Plan) -> Result<(Network, Names<'_>), PlanError> {
@@ -298,8 +305,8 @@ impl Network {
         self.far_ends[direction as usize]
     }
 
-    /// The link directions that packets from `from` to `to` may pass, or the node where they would get stuck.
-    pub(crate) fn path(&self, from: NodeId, to: NodeId, ip: IpVersion) -> Result<Vec<DirectionId>, NodeId> {
+    /// The link directions that packets from `from` to `to` may pass, or why they would not arrive.
+    pub(crate) fn path(&self, from: NodeId, to: NodeId, ip: IpVersion) -> Result<Vec<DirectionId>, Stuck> {
         let is_six = ip == IpVersion::V6 && !self.six.is_empty();
         let mut path = Vec::new();
         let mut here = vec![from];
@@ -310,7 +317,7 @@ impl Network {
                 let direction = self.route(node, to, is_six);
                 let directions = match self.choice(direction.max(CHOICES)) {
                     Some(choice) if direction >= CHOICES => choice.directions.as_slice(),
-                    _ if direction == NOWHERE => return Err(node),
+                    _ if direction == NOWHERE => return Err(Stuck { node, goes_round: false }),
                     _ => std::slice::from_ref(&direction),
                 };
                 path.extend(directions);
@@ -324,7 +331,7 @@ impl Network {
             }
             here = next;
         }
-        Err(here[0])
+        Err(Stuck { node: here[0], goes_round: true })
     }
 
     /// How long ahead of the present the arrivals by `direction` can be served. No other component changes them, nor is

@@ -323,6 +323,11 @@ fn what_never_converges_and_what_is_not_modelled_is_refused() {
     let partly = |number| if number == 3 { json!({"static": []}) } else { json!({"ospf": {}}) };
     let said = refused(&ring(partly, json!([]), 5));
     assert!(said.starts_with("flows.probe: a does not reach b after 60 s: r1 has no route"), "{said}");
+    // r1 and r2 send what is for b to each other.
+    let round = |number| json!({"static": [json!({"to": "b", "via": if number == 1 { "r2" } else { "r1" }, "distance": 1})]});
+    let said = refused(&ring(round, json!([]), 5));
+    assert!(said.starts_with("flows.probe: a does not reach b after 60 s: r"), "{said}");
+    assert!(said.contains(" is in a routing loop"), "{said}");
     let mut plan = ring(ospf(json!({})), json!([]), 5);
     plan["nodes"][2]["routing"]["frr"] = json!({"file": "r1.conf", "text": "router ospf"});
     assert_eq!(refused(&plan), "nodes.r1.frr: the simulator does not read FRR's own language");

@@ -163,7 +163,8 @@ impl ControlPlane {
                     flow: (*flow).to_owned(),
                     from: from.1.to_owned(),
                     to: to.1.to_owned(),
-                    stuck: network.name(stuck).to_owned(),
+                    stuck: network.name(stuck.node).to_owned(),
+                    goes_round: stuck.goes_round,
                     patience,
                 });
             }
