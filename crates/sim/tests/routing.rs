@@ -95,8 +95,8 @@ fn a_lost_carrier_costs_the_flooding_and_the_hold_time_of_the_table() {
     assert_eq!(near, [(0, "10.0.2.2 eth1"), (5_002, ""), (5_012, "10.0.1.1 eth0")]);
     assert!((10..=40).contains(&outage(&run)), "{:?}", unanswered(&run));
     let stats = run.stats.routing.expect("routing protocols");
-    // The first Hello of each is unseen or does not name the other: the second comes 10 s later. A router's second
-    // adjacency comes too soon after its first to be announced at once, and waits for the next look at link states.
+    // The first Hello of each is unseen or does not name the other: the second comes 10 s later. That a router has a
+    // second adjacency comes too soon after the first: its neighbours hear of it by the retransmission.
     assert!((10..22).contains(&(stats.converged.as_ns() / SECOND)), "{stats:?}");
     assert!(stats.ttl_exceeded == 0, "{stats:?}");
 }
@@ -137,6 +137,54 @@ fn a_link_that_comes_back_is_used_again_when_its_ends_are_adjacent() {
     let times: Vec<i64> = full.map(|(time, ..)| time / SECOND as i64).collect();
     // Both send a Hello at once, which names nobody; the next does.
     assert_eq!(times, [22, 22]);
+}
+
+/// `ring`, but the link of `b` is down from 5 s until `back`.
+fn ring_without_b(protocol: &str, back: u64) -> Value {
+    let mut plan =
+        ring(|number| json!({protocol: {"cost": if number == 4 { 50 } else { 1 }}}), json!([]), 20);
+    let changes = json!([{"at": 5 * SECOND, "up": false}, {"at": back, "up": true}]);
+    for direction in ["forward", "backward"] {
+        plan["links"][5][direction]["changes"] = changes.clone();
+    }
+    plan["flows"][0]["ip"] = json!(if protocol == "ospf6" { 6 } else { 4 });
+    plan
+}
+
+#[test]
+fn a_network_that_comes_back_is_announced_at_once() {
+    for protocol in ["ospf", "ospf6"] {
+        let outage = outage(&run(&ring_without_b(protocol, 7 * SECOND)));
+        assert!((2_000..2_060).contains(&outage), "{protocol}: {outage} ms");
+    }
+}
+
+#[test]
+fn what_changes_again_within_a_second_is_heard_by_the_retransmission() {
+    for (protocol, last) in [("ospf", 10_560), ("ospf6", 5_560)] {
+        for seed in 1..=3 {
+            let mut plan = ring_without_b(protocol, 5_500 * MS);
+            plan["seed"] = json!(seed);
+            let outage = outage(&run(&plan));
+            assert!((5_500..last).contains(&outage), "{protocol}: {outage} ms");
+        }
+    }
+}
+
+#[test]
+fn a_link_state_is_retransmitted_into_a_silent_link_until_the_neighbour_is_dead() {
+    // The link r4-r1 fails while r2-r3 loses all: r2 and r3 cannot tell each other of it before the dead interval is over.
+    for protocol in ["ospf", "ospf6"] {
+        let mut plan = ring(|_| json!({protocol: {}}), all_lost(), 60);
+        plan["flows"][0]["ip"] = json!(if protocol == "ospf6" { 6 } else { 4 });
+        for direction in ["forward", "backward"] {
+            plan["links"][4][direction]["changes"] = json!([{"at": 6 * SECOND, "up": false}]);
+        }
+        let run = run(&plan);
+        let dead: Vec<_> =
+            run.events().into_iter().filter(|one| one.2.ends_with("(InactivityTimer)")).collect();
+        assert_eq!(dead.len(), 2, "{dead:?}");
+    }
 }
 
 #[test]

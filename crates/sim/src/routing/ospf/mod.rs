@@ -7,7 +7,7 @@
 mod neighbour;
 mod spf;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tcplab_units::{Span, Time};
@@ -19,13 +19,13 @@ use crate::plan::Ospf as Settings;
 
 use neighbour::{Interface, Message};
 
-/// A link state is originated anew no sooner than this after the last time (`MinLSInterval`, RFC 2328 appendix B).
-const MIN_LS_INTERVAL: Span = Span::from_secs(5);
-/// An LSA that would be originated sooner waits for ospfd's next look at the link states that need refreshing.
-/// There is one look every 10 s from ospfd's start (FRR's `refresh timer`). Observed with FRR 8.4: a router whose
-/// two neighbours become adjacent within 5 s announces the second up to 10 s later.
-const REFRESH_WALK: Span = Span::from_secs(10);
-/// An LSA that was not acknowledged is retransmitted after this (`RxmtInterval`, FRR's default).
+/// A new instance of a link state is discarded, and not acknowledged, sooner than this after the one before was
+/// installed (`MinLSArrival`, RFC 2328 section 13, step 5a). FRR originates without a limit of its own: a router whose
+/// links change twice within a second is heard the second time by the retransmission.
+const MIN_LS_ARRIVAL: Span = Span::from_secs(1);
+/// A message that was not answered is repeated after this (`RxmtInterval`, FRR's default). ospfd looks that often for link
+/// states to retransmit, from the exchange of databases on. Those this old are due: after 5 s to 10 s.
+/// ospf6d retransmits them after 5 s.
 const RETRANSMIT: Span = Span::from_secs(5);
 /// From the arrival of a packet until the router has flooded its newer link states and given zebra the routes. FRR 8.4 on an idle machine:
 /// 0.7 ms to the next flooding, 1.6 ms to zebra.
@@ -34,12 +34,12 @@ const PROCESSING: Span = Span::from_ms(1);
 const REFERENCE_BANDWIDTH: u64 = 100_000_000;
 const SOURCE: Source = Source { distance: 110, protocol: "ospf" };
 
-/// Whose link state, and which of the two: that of its links, or of what is in the other areas.
+/// Whose link state, and which: that of its links, or the summary of a network of other areas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     area: u32,
     router: RouterId,
-    is_summary: bool,
+    summary: Option<Prefix>,
 }
 
 /// A link state advertisement.
@@ -61,10 +61,8 @@ pub(super) enum Event {
     Inactivity(PortId),
     /// Perhaps no answer in the exchange of databases.
     Unanswered(PortId, u32),
-    /// A link state that was lost.
+    /// A link state that was lost, or came too soon.
     Retransmit(PortId, Key),
-    /// A link state that had to wait.
-    Originate(RouterId, Key),
     /// Routes are calculated.
     Calculate(RouterId),
     Arrive(PortId, Message),
@@ -75,10 +73,9 @@ pub(super) enum Event {
 struct Process {
     settings: Settings,
     is_running: bool,
-    started: Time,
     database: BTreeMap<Key, Arc<LinkState>>,
-    /// When each of its own was originated last, and whether the next is planned.
-    originated: BTreeMap<Key, (Time, bool)>,
+    /// When each of them got there.
+    installed: BTreeMap<Key, Time>,
     calculated: Option<Time>,
     is_planned: bool,
     /// How many times the hold time is held.
@@ -86,7 +83,7 @@ struct Process {
     /// The routes that the routing table was given.
     routes: BTreeMap<Prefix, Vec<Hop>>,
     /// Of a router of several areas: what is advertised into each of them of the others.
-    summaries: BTreeMap<u32, Vec<(Prefix, u32)>>,
+    summaries: BTreeMap<u32, BTreeMap<Prefix, u32>>,
 }
 
 /// All routers' instances of one version.
@@ -107,9 +104,8 @@ impl Ospf {
         let process = |settings: &Settings| Process {
             settings: settings.clone(),
             is_running: false,
-            started: Time::ZERO,
             database: BTreeMap::new(),
-            originated: BTreeMap::new(),
+            installed: BTreeMap::new(),
             calculated: None,
             is_planned: false,
             multiplier: 1,
@@ -147,7 +143,6 @@ impl Ospf {
     pub(super) fn begin(&mut self, core: &mut Core, router: RouterId) {
         let Some(process) = &mut self.processes[router] else { return };
         process.is_running = true;
-        process.started = core.now;
         for port in core.wiring.routers[router].ports.clone() {
             if core.carrier[port] {
                 self.rise(core, port);
@@ -163,13 +158,6 @@ impl Ospf {
             return;
         }
         if is_there {
-            // ospfd originates once before the interface counts as up, so what follows is too soon.
-            let area = self.interfaces[port].as_ref().map_or(0, |interface| interface.area);
-            if let Some(process) = &mut self.processes[router]
-                && let Some((at, _)) = process.originated.get_mut(&Key { area, router, is_summary: false })
-            {
-                *at = core.now;
-            }
             self.rise(core, port);
         } else {
             self.forget(core, port, "KillNbr");
@@ -191,21 +179,7 @@ impl Ospf {
             Event::Hello(port, turn) => self.hello(core, port, turn),
             Event::Inactivity(port) => self.inactivity(core, port),
             Event::Unanswered(port, question) => self.unanswered(core, port, question),
-            Event::Retransmit(port, key) => {
-                let router = core.wiring.ports[port].router;
-                let known = self.processes[router].as_ref().and_then(|process| process.database.get(&key));
-                if let Some(state) = known.cloned()
-                    && self.takes_updates(port)
-                {
-                    self.update(core, port, vec![state]);
-                }
-            }
-            Event::Originate(router, key) => {
-                if let Some(process) = &mut self.processes[router] {
-                    process.originated.remove(&key);
-                }
-                self.originate(core, router, key);
-            }
+            Event::Retransmit(port, key) => self.retransmit(core, port, key),
             Event::Calculate(router) => self.calculate(core, router),
             Event::Arrive(port, message) => {
                 let is_heard = self.is_running(core.wiring.ports[port].router)
@@ -226,22 +200,34 @@ impl Ospf {
         core.agenda.plan(time, Happening::Ospf(self.family, event));
     }
 
-    /// Link states are compared with what is known; newer ones are kept, flooded and calculated with.
-    fn receive(&mut self, core: &mut Core, port: PortId, states: &[Arc<LinkState>]) {
-        let router = core.wiring.ports[port].router;
-        let Some(process) = &mut self.processes[router] else { return };
-        let mut newer = Vec::new();
+    /// Link states are compared with what is known; newer ones are kept, flooded and calculated with. Those that come too
+    /// soon are returned: the neighbour will retransmit them.
+    fn receive(&mut self, core: &mut Core, port: PortId, states: &[Arc<LinkState>]) -> Vec<Key> {
+        let own = &core.wiring.ports[port];
+        let (router, peer) = (own.router, own.peer);
+        let Some(process) = &mut self.processes[router] else { return Vec::new() };
+        let (mut newer, mut discarded) = (Vec::new(), Vec::new());
         for state in states {
             let known = process.database.get(&state.key).map_or(0, |known| known.sequence);
-            if state.sequence > known && state.key.router != router {
-                process.database.insert(state.key, Arc::clone(state));
-                newer.push(Arc::clone(state));
+            if state.sequence <= known || state.key.router == router {
+                continue;
             }
+            if process.installed.get(&state.key).is_some_and(|&at| core.now < at + MIN_LS_ARRIVAL) {
+                discarded.push(state.key);
+                continue;
+            }
+            process.database.insert(state.key, Arc::clone(state));
+            process.installed.insert(state.key, core.now);
+            newer.push(Arc::clone(state));
         }
         if !newer.is_empty() {
             self.flood(core, router, Some(port), &newer);
             self.plan_calculation(core, router);
         }
+        if let Some(peer) = peer {
+            discarded.iter().for_each(|&key| self.plan_retransmission(core, peer, key));
+        }
+        discarded
     }
 
     fn flood(&mut self, core: &mut Core, router: RouterId, from: Option<PortId>, states: &[Arc<LinkState>]) {
@@ -258,19 +244,55 @@ impl Ospf {
     fn update(&mut self, core: &mut Core, port: PortId, states: Vec<Arc<LinkState>>) {
         let keys: Vec<Key> = states.iter().map(|state| state.key).collect();
         if !self.send(core, port, Message::Update(states)) {
-            for key in keys {
-                self.plan(core, core.now + RETRANSMIT, Event::Retransmit(port, key));
-            }
+            keys.into_iter().for_each(|key| self.plan_retransmission(core, port, key));
+        }
+    }
+
+    fn plan_retransmission(&self, core: &mut Core, port: PortId, key: Key) {
+        let mut at = core.now + RETRANSMIT;
+        if self.family == 0 {
+            let router = core.wiring.ports[port].router;
+            let process = self.processes[router].as_ref();
+            let (Some(&installed), Some(interface)) =
+                (process.and_then(|process| process.installed.get(&key)), &self.interfaces[port])
+            else {
+                return;
+            };
+            at = interface.next_look((installed + RETRANSMIT).max(core.now + Span::from_ns(1)));
+        }
+        self.plan(core, at, Event::Retransmit(port, key));
+    }
+
+    fn retransmit(&mut self, core: &mut Core, port: PortId, key: Key) {
+        let Some(process) = &self.processes[core.wiring.ports[port].router] else { return };
+        let (Some(state), Some(&installed)) = (process.database.get(&key), process.installed.get(&key))
+        else {
+            return;
+        };
+        // A newer instance has a time of its own.
+        let is_due = self.family == 1 || installed + RETRANSMIT <= core.now;
+        let state = Arc::clone(state);
+        if is_due && self.takes_updates(port) {
+            self.update(core, port, vec![state]);
         }
     }
 
     /// The link states of all areas of `router`, where they have changed.
     fn originate_all(&mut self, core: &mut Core, router: RouterId) {
-        for area in self.areas(core, router) {
-            for is_summary in [false, true] {
-                self.originate(core, router, Key { area, router, is_summary });
-            }
+        let keys = self.areas(core, router).into_iter().map(|area| Key { area, router, summary: None });
+        self.originate(core, router, keys.collect());
+        self.originate_summaries(core, router);
+    }
+
+    /// Those of networks that have no longer a route say so.
+    fn originate_summaries(&mut self, core: &mut Core, router: RouterId) {
+        let Some(process) = &self.processes[router] else { return };
+        let old = process.database.keys().filter(|key| key.router == router && key.summary.is_some());
+        let mut keys: BTreeSet<Key> = old.copied().collect();
+        for (&area, advertised) in &process.summaries {
+            keys.extend(advertised.keys().map(|&prefix| Key { area, router, summary: Some(prefix) }));
         }
+        self.originate(core, router, keys.into_iter().collect());
     }
 
     fn areas(&self, core: &Core, router: RouterId) -> Vec<u32> {
@@ -284,35 +306,29 @@ impl Ospf {
         areas
     }
 
-    fn originate(&mut self, core: &mut Core, router: RouterId, key: Key) {
-        let (links, networks) = self.content(core, router, key);
-        let Some(process) = &mut self.processes[router] else { return };
-        let old = process.database.get(&key);
-        let is_same = match old {
-            Some(old) => old.links == links && old.networks == networks,
-            None => links.is_empty() && networks.is_empty(),
-        };
-        if is_same {
-            return;
-        }
-        let sequence = old.map_or(0, |old| old.sequence) + 1;
-        let last = process.originated.get(&key).copied();
-        if let Some((at, is_planned)) = last
-            && core.now < at + MIN_LS_INTERVAL
-        {
-            if !is_planned {
-                process.originated.insert(key, (at, true));
-                let walks = core.now.since(process.started).as_ns() / REFRESH_WALK.as_ns() + 1;
-                let next = process.started + REFRESH_WALK * walks;
-                self.plan(core, next, Event::Originate(router, key));
+    fn originate(&mut self, core: &mut Core, router: RouterId, keys: Vec<Key>) {
+        let mut changed = Vec::new();
+        for key in keys {
+            let (links, networks) = self.content(core, router, key);
+            let Some(process) = &mut self.processes[router] else { return };
+            let old = process.database.get(&key);
+            let is_same = match old {
+                Some(old) => old.links == links && old.networks == networks,
+                None => links.is_empty() && networks.is_empty(),
+            };
+            if is_same {
+                continue;
             }
-            return;
+            let sequence = old.map_or(0, |old| old.sequence) + 1;
+            let state = Arc::new(LinkState { key, sequence, links, networks });
+            process.installed.insert(key, core.now);
+            process.database.insert(key, Arc::clone(&state));
+            changed.push(state);
         }
-        process.originated.insert(key, (core.now, false));
-        let state = Arc::new(LinkState { key, sequence, links, networks });
-        process.database.insert(key, Arc::clone(&state));
-        self.flood(core, router, None, &[state]);
-        self.plan_calculation(core, router);
+        if !changed.is_empty() {
+            self.flood(core, router, None, &changed);
+            self.plan_calculation(core, router);
+        }
     }
 
     #[allow(clippy::type_complexity, reason = "the two parts of a link state")]
@@ -322,10 +338,10 @@ impl Ospf {
         router: RouterId,
         key: Key,
     ) -> (Vec<(RouterId, PortId, u32)>, Vec<(Prefix, u32)>) {
-        if key.is_summary {
+        if let Some(prefix) = key.summary {
             let process = self.processes[router].as_ref();
-            let advertised = process.and_then(|process| process.summaries.get(&key.area));
-            return (Vec::new(), advertised.cloned().unwrap_or_default());
+            let advertised = process.and_then(|process| process.summaries.get(&key.area)?.get(&prefix));
+            return (Vec::new(), advertised.map(|&cost| (prefix, cost)).into_iter().collect());
         }
         let (mut links, mut networks) = (Vec::new(), Vec::new());
         for &port in &core.wiring.routers[router].ports {
@@ -386,8 +402,6 @@ impl Ospf {
         for prefix in old.keys().filter(|prefix| !new.contains_key(prefix)) {
             core.update(router, *prefix, SOURCE, Vec::new());
         }
-        for area in areas {
-            self.originate(core, router, Key { area, router, is_summary: true });
-        }
+        self.originate_summaries(core, router);
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct Interface {
     pub(super) cost: u32,
     pub(super) is_passive: bool,
     state: State,
+    /// Since when databases have been exchanged.
+    exchanging: Time,
     deadline: Time,
     is_watched: bool,
     /// Of the timer for Hello packets: an older one is void.
@@ -76,6 +78,7 @@ impl Interface {
             cost,
             is_passive,
             state: State::Down,
+            exchanging: Time::ZERO,
             deadline: Time::NEVER,
             is_watched: false,
             turn: 0,
@@ -87,6 +90,12 @@ impl Interface {
 
     pub(super) fn is_full(&self) -> bool {
         self.state == State::Full
+    }
+
+    /// When ospfd looks for link states to retransmit, at `from` or later.
+    pub(super) fn next_look(&self, from: Time) -> Time {
+        let past = from.since(self.exchanging.min(from)).as_ns();
+        self.exchanging + RETRANSMIT * past.div_ceil(RETRANSMIT.as_ns())
     }
 }
 
@@ -182,6 +191,9 @@ impl Ospf {
         if new < State::Exchange || new == State::Full {
             interface.question = None;
         }
+        if new == State::Exchange {
+            interface.exchanging = core.now;
+        }
         let own = &core.wiring.ports[port];
         let (router, link) = (own.router, own.link);
         let neighbour = own
@@ -229,9 +241,10 @@ impl Ospf {
                 if state < State::Exchange {
                     return;
                 }
-                self.receive(core, port, &states);
+                let discarded = self.receive(core, port, &states);
                 let Some(interface) = &mut self.interfaces[port] else { return };
-                interface.lacking.retain(|key| !states.iter().any(|state| state.key == *key));
+                let is_here = |key: &Key| states.iter().any(|state| state.key == *key);
+                interface.lacking.retain(|key| !is_here(key) || discarded.contains(key));
                 if interface.lacking.is_empty() && interface.state == State::Loading {
                     self.change(core, port, State::Full, "LoadingDone");
                 }

@@ -16,7 +16,7 @@ pub(super) struct Found {
     /// Without the networks of the router's own interfaces.
     pub(super) routes: BTreeMap<Prefix, Vec<Hop>>,
     /// Of a router of several areas: what is advertised into each of them of the others.
-    pub(super) summaries: BTreeMap<u32, Vec<(Prefix, u32)>>,
+    pub(super) summaries: BTreeMap<u32, BTreeMap<Prefix, u32>>,
 }
 
 type Costs = BTreeMap<Prefix, (u32, BTreeSet<Hop>)>;
@@ -42,8 +42,8 @@ pub(super) fn routes(
         let tree = tree(root, area, database);
         let costs = within.entry(area).or_default();
         for (&router, (distance, ports)) in &tree {
-            let state = |is_summary| database.get(&Key { area, router, is_summary });
-            if let Some(state) = state(false) {
+            let own = Key { area, router, summary: None };
+            if let Some(state) = database.get(&own) {
                 for &(prefix, cost) in &state.networks {
                     add(
                         costs,
@@ -54,11 +54,10 @@ pub(super) fn routes(
                 }
             }
             // A border router learns of other areas from the backbone alone (section 16.2).
-            if router != root
-                && (!is_border || area == BACKBONE)
-                && let Some(state) = state(true)
-            {
-                for &(prefix, cost) in &state.networks {
+            if router != root && (!is_border || area == BACKBONE) {
+                let summaries = database.range(own..).skip_while(|(key, _)| **key == own);
+                let summaries = summaries.take_while(|(key, _)| (key.area, key.router) == (area, router));
+                for &(prefix, cost) in summaries.flat_map(|(_, state)| &state.networks) {
                     add(&mut between, prefix, distance + cost, hops(ports));
                 }
             }
@@ -88,7 +87,7 @@ pub(super) fn routes(
                 }
             }
             advertised.retain(|prefix, _| !within[&area].contains_key(prefix));
-            summaries.insert(area, advertised.into_iter().collect());
+            summaries.insert(area, advertised);
         }
     }
     let found = routes.into_iter().filter(|(_, (_, hops))| !hops.is_empty());
@@ -115,7 +114,7 @@ fn add(costs: &mut Costs, prefix: Prefix, cost: u32, hops: BTreeSet<Hop>) {
 
 /// Dijkstra's algorithm; a link counts where both its ends name it.
 fn tree(root: RouterId, area: u32, database: &BTreeMap<Key, Arc<LinkState>>) -> Tree {
-    let state = |router| database.get(&Key { area, router, is_summary: false });
+    let state = |router| database.get(&Key { area, router, summary: None });
     let mut tree = Tree::new();
     let mut candidates = Tree::from([(root, (0, BTreeSet::new()))]);
     while let Some((&nearest, _)) = candidates.iter().min_by_key(|(_, (distance, _))| *distance) {
