@@ -363,6 +363,30 @@ fn areas_know_each_other_through_the_backbone() {
 }
 
 #[test]
+fn a_router_of_several_areas_without_the_backbone_hears_the_summaries_of_all() {
+    // r1 is of area 1 by r2 and of area 2 by r4; r2-r3-r4 is the backbone.
+    let routing = |number: usize| {
+        let of = |link: &str, area: u32| json!({"link": link, "area": area});
+        let interfaces = match number {
+            1 => json!([of("a-r1", 1), of("r1-r2", 1), of("r4-r1", 2)]),
+            2 => json!([of("r1-r2", 1)]),
+            4 => json!([of("r4-r1", 2)]),
+            _ => json!([]),
+        };
+        json!({"ospf": {"interfaces": interfaces, "cost": if number == 4 { 50 } else { 1 }}})
+    };
+    let mut plan = ring(routing, json!([]), 10);
+    for direction in ["forward", "backward"] {
+        plan["links"][1][direction]["changes"] = cut();
+    }
+    let run = run(&plan);
+    let ways: Vec<&str> = routes(&run, "r1", "10.0.5.0/24").iter().map(|way| way.1).collect();
+    assert_eq!(ways, ["10.0.1.2 eth1", "", "10.0.4.1 eth2"]);
+    // It is not a border router: nobody hears in area 2 of what is in area 1.
+    assert_eq!(routes(&run, "r4", "10.0.0.0/24").last().map(|way| way.1), Some(""));
+}
+
+#[test]
 fn what_never_converges_and_what_is_not_modelled_is_refused() {
     let refused = |plan: &Value| {
         let Err(error) = tcplab_sim::Simulation::new(&parse(plan)) else { panic!("it was not refused") };

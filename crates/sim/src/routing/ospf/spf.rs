@@ -35,7 +35,11 @@ pub(super) fn routes(
     let hops = |ports: &BTreeSet<PortId>| -> BTreeSet<Hop> {
         ports.iter().filter_map(|&port| Some(Hop::Via(port, core.wiring.gateway(port, family)?))).collect()
     };
-    let is_border = areas.len() > 1;
+    // Without the backbone a router of several areas is not a border router, and learns by the summaries of them all.
+    // So does a border router without a neighbour in the backbone (RFC 3509, section 2.2).
+    let is_border = areas.len() > 1 && areas.contains(&BACKBONE);
+    let of_root = database.get(&Key { area: BACKBONE, router: root, summary: None });
+    let by_backbone = is_border && of_root.is_some_and(|state| !state.links.is_empty());
     let mut within: BTreeMap<u32, Costs> = BTreeMap::new();
     let mut between = Costs::new();
     for &area in areas {
@@ -54,7 +58,7 @@ pub(super) fn routes(
                 }
             }
             // A border router learns of other areas from the backbone alone (section 16.2).
-            if router != root && (!is_border || area == BACKBONE) {
+            if router != root && (!by_backbone || area == BACKBONE) {
                 let summaries = database.range(own..).skip_while(|(key, _)| **key == own);
                 let summaries = summaries.take_while(|(key, _)| (key.area, key.router) == (area, router));
                 for &(prefix, cost) in summaries.flat_map(|(_, state)| &state.networks) {
@@ -81,7 +85,7 @@ pub(super) fn routes(
                 let best = advertised.entry(prefix).or_insert(cost);
                 *best = cost.min(*best);
             }
-            if area != BACKBONE {
+            if area != BACKBONE && by_backbone {
                 for (&prefix, &(cost, _)) in &between {
                     advertised.entry(prefix).or_insert(cost);
                 }
