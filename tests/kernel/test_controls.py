@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -89,20 +89,34 @@ def test_a_parameter_out_of_range_is_refused_with_the_range(run: Callable[..., R
 
 
 def test_two_labs_load_the_same_control_at_once(tmp_path: Path) -> None:
-    done: list[Run] = []
-
-    def one(name: str) -> None:
+    running = []
+    for name in ("one", "other"):
         flow = {"name": "f", "kind": "tcp", "cc": "tl_reno"}
-        scenario = {"tcplab": 1, "name": name, "network": NETWORK, "flows": [flow], "duration": "2 s"}
-        done.append(tcplab.run(scenario, engine="kernel", out=tmp_path / name))
-
-    threads = [threading.Thread(target=one, args=(name,)) for name in ("one", "other")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    names = {run.manifest.facts["controls"]["f"] for run in done}
-    assert len(names) == 2
+        scenario = {"tcplab": 1, "name": name, "network": NETWORK, "flows": [flow], "duration": "600 s"}
+        file = tmp_path / f"{name}.yaml"
+        file.write_text(json.dumps(scenario), encoding="utf-8")
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "tcplab",
+            "run",
+            file,
+            "--engine",
+            "kernel",
+            "-o",
+            tmp_path / name,
+        ]
+        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    # Both have theirs once both have tables, however long the slower one takes.
+    deadline = time.monotonic() + 120
+    tables = [tmp_path / name / "run-1" / "intervals.right.arrows" for name in ("one", "other")]
+    while time.monotonic() < deadline and not all(table.exists() for table in tables):
+        time.sleep(0.05)
+    for process in running:
+        process.send_signal(signal.SIGINT)
+    ended = [process.communicate(timeout=60)[0] for process in running]
+    names = {tcplab.load(tmp_path / name).manifest.facts["controls"]["f"] for name in ("one", "other")}
+    assert len(names) == 2, ended
     assert left(names) == []
 
 

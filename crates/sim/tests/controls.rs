@@ -192,11 +192,12 @@ fn hybla_ends_the_first_slow_start_at_what_the_satellite_path_holds() {
 }
 
 #[test]
-fn htcp_grows_by_the_drafts_function_of_the_time_since_the_loss() {
+fn htcp_grows_by_the_drafts_function_of_the_time_since_the_recovery() {
     // At 100 ms and beta = 1/2, alpha is 1 for a second and then 1 + 10 d + (d / 2)^2 packets a round trip.
     let samples = one_loss("htcp", 100, 600, 8);
-    let loss = samples.iter().find(|sample| sample.state == "recovery").expect("a recovery").time;
-    let grown = |from: f64, to: f64| window_at(&samples, loss + to) - window_at(&samples, loss + from);
+    let recovered = samples.iter().rfind(|sample| sample.state == "recovery").expect("a recovery").time;
+    let grown =
+        |from: f64, to: f64| window_at(&samples, recovered + to) - window_at(&samples, recovered + from);
     let expected = |from: f64, to: f64| {
         let integral = |d: f64| 10.0 * (d + 5.0 * d * d + d * d * d / 12.0);
         integral(to - 1.0) - integral(from - 1.0)
