@@ -107,10 +107,11 @@ impl Rib {
 
     /// The interfaces by which packets to `address` leave. The network of an interface without a carrier still counts, as
     /// in Linux (`ignore_routes_with_linkdown=0`).
-    fn lookup(&self, wiring: &Wiring, router: RouterId, address: IpAddr) -> Vec<DirectionId> {
+    /// `lengths` are those of the installed prefixes, the longest first.
+    fn lookup(&self, wiring: &Wiring, router: RouterId, address: IpAddr, lengths: &[u8]) -> Vec<DirectionId> {
         let out = |port: PortId| wiring.ports[port].out;
-        let installed = self.installed.iter().filter(|(prefix, _)| prefix.contains(address));
-        let best = installed.max_by_key(|(prefix, _)| prefix.length());
+        let best =
+            lengths.iter().find_map(|&length| self.installed.get_key_value(&Prefix::of(address, length)));
         if let Some(port) = wiring.port_towards(router, address) {
             let own = wiring.ports[port].addresses[usize::from(address.is_ipv6())];
             let length = own.map_or(0, |own| own.prefix().length());
@@ -120,6 +121,13 @@ impl Rib {
         }
         best.map_or(Vec::new(), |(_, (_, ways))| ways.iter().map(|&(port, _)| out(port)).collect())
     }
+}
+
+/// The lengths of prefixes, the longest first. Networks have few lengths: to look for those of an address takes far less time
+/// than to compare it with every network.
+fn lengths<'a>(prefixes: impl Iterator<Item = &'a Prefix>) -> Vec<u8> {
+    let lengths: BTreeSet<u8> = prefixes.map(|prefix| prefix.length()).collect();
+    lengths.into_iter().rev().collect()
 }
 
 fn is_connected(wiring: &Wiring, router: RouterId, prefix: Prefix) -> Option<PortId> {
@@ -221,11 +229,12 @@ impl Core {
             return;
         }
         let rib = &self.ribs[router];
+        let (of_moved, of_all) = (lengths(moved.iter()), lengths(rib.installed.keys()));
         for &(destination, address) in &self.wiring.destinations {
             if destination != self.wiring.routers[router].node
-                && moved.iter().any(|prefix| prefix.contains(address))
+                && of_moved.iter().any(|&length| moved.contains(&Prefix::of(address, length)))
             {
-                let directions = rib.lookup(&self.wiring, router, address);
+                let directions = rib.lookup(&self.wiring, router, address, &of_all);
                 let family = usize::from(address.is_ipv6());
                 self.turns.push(Turn { router, destination, family, directions });
             }
@@ -253,8 +262,9 @@ impl Core {
     pub(super) fn connected(&self) -> Vec<Turn> {
         let mut turns = Vec::new();
         for (router, rib) in self.ribs.iter().enumerate() {
+            let lengths = lengths(rib.installed.keys());
             for &(destination, address) in &self.wiring.destinations {
-                let directions = rib.lookup(&self.wiring, router, address);
+                let directions = rib.lookup(&self.wiring, router, address, &lengths);
                 let family = usize::from(address.is_ipv6());
                 if destination != self.wiring.routers[router].node {
                     turns.push(Turn { router, destination, family, directions });
