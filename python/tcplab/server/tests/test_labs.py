@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -99,7 +100,9 @@ def test_a_terminal_waits_for_a_page_that_shows_its_output_slowly() -> None:
         page.says.put_nowait({"type": "websocket.disconnect"})
         await terminal
 
-    asyncio.run(asyncio.wait_for(scroll(), 60))
+    # In a thread of its own: Playwright's loop runs in this one when its tests came before.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, asyncio.wait_for(scroll(), 60)).result()
 
 
 def _line(time: float, received: int, acked: int) -> dict[str, object]:
