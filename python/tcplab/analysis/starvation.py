@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import max_min, starvation_episodes
 from tcplab.analysis.steady_state import Window
+from tcplab.plan.frames import payload_share
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.paths import mean_rate, settings
 
 Vector = NDArray[np.float64]
 
 _SECOND = 1e9
-# Payload of a full segment over its Ethernet frame.
-_PAYLOAD = 1448 / 1514
 # A flow with at least this much of its fair share is treated fairly; with more than 1/0.8 = 125 % it takes
 # from others.
 FAIR = 0.8
@@ -44,7 +43,8 @@ def faring(samples: Samples, flow: str, goodput: float, steady: Window | None = 
 
     The fair share is the max-min share of the bottleneck's capacity among the sources that were active
     (each stream is one), whether they yield to congestion or not. One that sends at a rate of its own takes
-    no more than that. The capacity follows changes of the rate.
+    no more than that. The capacity follows changes of the rate. It is shared in bytes on the wire, of which
+    each flow's full packets carry their own part as payload.
     """
     hop = samples.bottleneck(flow)
     span = (steady.start, steady.end) if steady else samples.span(flow)
@@ -61,18 +61,20 @@ def faring(samples: Samples, flow: str, goodput: float, steady: Window | None = 
         return None
     sources = np.array([_sources(samples, other) for other in beside], dtype=float)
     own = beside.index(flow)
-    demands = np.array([_demand(samples, other) for other in beside])
+    planned = [one for other in beside if (one := samples.plan_flow(other)) is not None]
+    payload = np.array([payload_share(one, direction) for one in planned])
+    demands = np.array([_demand(samples, other) for other in beside]) / payload
     every = np.ones(len(beside), dtype=bool)
-    share = goodput / _fair(float(rate) * _PAYLOAD, demands, sources, every, own)
+    share = goodput / (payload[own] * _fair(float(rate), demands, sources, every, own))
     if beside == [flow]:
         return Faring(share, math.nan, math.nan, math.nan)
     times, rates = samples.recent_goodput([(other, None) for other in beside])
     # Goodput is that of the last second, and so is the capacity.
-    capacity = _PAYLOAD * np.asarray(mean_rate(direction, times - _SECOND, times))
+    capacity = np.asarray(mean_rate(direction, times - _SECOND, times))
     cases = np.column_stack([capacity, np.isfinite(rates)])
     known, when = np.unique(cases, axis=0, return_inverse=True)
     fair = np.array([_fair(float(row[0]), demands, sources, row[1:] > 0, own) for row in known])
-    fair = fair[when.reshape(-1)]
+    fair = payload[own] * fair[when.reshape(-1)]
     episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, minimum=_SECOND)
     return Faring(
         share=share,
@@ -97,7 +99,7 @@ def verdict(share: float, starved: float, active: float) -> str:
 
 
 def _fair(capacity: float, demands: Vector, sources: Vector, active: NDArray[np.bool_], own: int) -> float:
-    """The fair share of the flow at `own`, all its sources together, beside those that are active."""
+    """The fair share of the flow at `own`, all its sources together, beside those that are active, bit/s."""
     active = active.copy()
     active[own] = True
     each = np.repeat(demands[active], sources[active].astype(int))

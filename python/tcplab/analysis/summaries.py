@@ -319,7 +319,13 @@ def _shared_jain(samples: Samples, flows: Sequence[str], windows: Sequence[Windo
     units = samples.sharing(flows)
     if len(units) < 2 or end <= start:
         return math.nan
-    return jain([_mean(samples.goodput(*unit).between(start, end)) for unit in units])
+    return jain([_mean_rate(samples.goodput(*unit).between(start, end), start) for unit in units])
+
+
+def _mean_rate(series: Series, start: float) -> float:
+    """Mean of intervals since `start`, of which the last may be shorter; NaN without any."""
+    lengths = np.diff(series.time, prepend=start)
+    return float(np.average(series.value, weights=lengths)) if len(series) else math.nan
 
 
 def _mean(series: Series) -> float:

@@ -83,8 +83,8 @@ def convergence_time(
     """Time from `start` until every active flow stays within `tolerance` of the fair rate for `hold`.
 
     `times` are the ends of the samples, `rates` as in `jain_over_time`; the fair rate at each time is the
-    mean of the active flows. Returns None when it never happens; `hold` and the result are in the unit of
-    `times`.
+    mean of the active flows. Returns None when it never happens while all are active: where one leaves, the
+    others have what it had. `hold` and the result are in the unit of `times`.
     """
     t = np.asarray(times, dtype=np.float64)
     r = np.asarray(rates, dtype=np.float64)
@@ -94,7 +94,7 @@ def convergence_time(
         count = np.isfinite(r).sum(axis=1)
         fair = np.where(count > 0, np.nansum(r, axis=1) / np.maximum(count, 1), np.nan)
         near = np.where(np.isfinite(r), np.abs(r - fair[:, None]) <= tolerance * fair[:, None], True)
-    good = near.all(axis=1) & (count >= 2)
+    good = near.all(axis=1) & (count >= 2) & (count == count.max(initial=0))
     since: float | None = None
     for now, fine in zip(t, good, strict=True):
         if not fine:

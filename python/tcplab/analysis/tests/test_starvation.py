@@ -58,6 +58,21 @@ def test_a_source_with_a_rate_of_its_own_takes_no_more_than_that_of_the_fair_sha
     assert fast[0].share == pytest.approx(7e6 / (CAPACITY / 2))
 
 
+def test_what_frames_carry_beside_payload_is_of_the_flow_and_of_the_link(tmp_path: Path) -> None:
+    samples = shared(tmp_path, [4.0] * 6, [1.0] * 6)
+    flows: Any = samples.plan["flows"]
+    flows[0] |= {"sender": {"mss": 1360, "timestamps": False}, "receiver": {"mss": 8960}, "ip": 6}
+    flows[1] |= {"payload": 100, "rate": 1e6}
+    links: Any = samples.plan["links"]
+    links[0]["forward"]["overhead"] = {"bytes": 38, "minimum": 84, "atm": False}
+    tcp, udp = (faring(samples, name, rate) for name, rate in (("tcp", 4e6), ("udp", 1e6)))
+    assert tcp is not None
+    assert udp is not None
+    # 1 Mbit/s of datagrams of 100 B takes 1.8 of the 10 Mbit/s: 142 B of frame and 38 of overhead.
+    assert udp.share == pytest.approx(1)
+    assert tcp.share == pytest.approx(4e6 / (8.2e6 * 1360 / (1360 + 20 + 40 + 14 + 38)))
+
+
 def test_under_5_percent_of_the_fair_share_is_starvation(tmp_path: Path) -> None:
     # A second behind is looked at; of 4.78 Mbit/s 5 % are 0.24.
     tcp = [4, 4, 4, 0.2, 0.2, 0.2, 0.2, 4, 4, 4]

@@ -67,6 +67,15 @@ def test_a_short_meeting_is_not_convergence() -> None:
     assert convergence_time(times, rates, 0.0, hold=2.0) is None
 
 
+def test_flows_do_not_converge_by_the_end_of_another() -> None:
+    times = np.arange(1.0, 11.0)
+    rates = np.array([[8.0, 1.0, 1.0]] * 5 + [[math.nan, 5.0, 5.0]] * 5)
+    assert convergence_time(times, rates, 0.0, hold=2.0) is None
+    assert convergence_time(times, rates[:, 1:], 0.0, hold=2.0) == pytest.approx(1.0)
+    # One that ended before the last start does not count.
+    assert convergence_time(times, rates, 5.0, hold=2.0) == pytest.approx(1.0)
+
+
 def test_starvation_is_less_than_a_twentieth_for_a_second() -> None:
     times = np.arange(1, 51) * 0.1
     rate = np.full(50, 5.0)
