@@ -32,6 +32,19 @@ def wait_for(path: Path, seconds: float = 30) -> None:
         time.sleep(0.02)
 
 
+# Rows enough for parts of a table to be written after the first seconds.
+OFTEN = ("--set", "flows.bulk.duration=1000 s", "--set", "sample.flows=1 ms")
+
+
+def wait_for_rows(run_dir: Path) -> None:
+    """Until a part of a table has been written."""
+    wait_for(run_dir / "parts")
+    until = time.monotonic() + 30
+    while not any((run_dir / "parts").iterdir()):
+        assert time.monotonic() < until, "no part of a table appeared"
+        time.sleep(0.02)
+
+
 def test_a_run_leaves_results_a_report_and_a_summary(here: Path, process: Command) -> None:
     ended = process("run", "short.yaml")
     assert ended.returncode == 0, ended.stderr
@@ -243,9 +256,8 @@ capture: headers
 
 
 def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
-    running = start("run", "long.yaml", "--output", "out")
-    wait_for(here / "out" / "run-1" / "manifest.json")
-    time.sleep(1.0)
+    running = start("run", "long.yaml", *OFTEN, "--output", "out")
+    wait_for_rows(here / "out" / "run-1")
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
@@ -261,9 +273,8 @@ def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
 def test_a_signal_that_comes_twice_keeps_what_was_recorded(
     here: Path, start: Start, ending: signal.Signals
 ) -> None:
-    running = start("run", "long.yaml", "--output", "out")
-    wait_for(here / "out" / "run-1" / "manifest.json")
-    time.sleep(1.0)
+    running = start("run", "long.yaml", *OFTEN, "--output", "out")
+    wait_for_rows(here / "out" / "run-1")
     # As from timeout(1), and from a terminal that is closed.
     running.send_signal(ending)
     time.sleep(0.005)
