@@ -288,11 +288,12 @@ class Samples:
         value = None if rows is None else rows["mss"].max()
         return None if value is None else float(value)  # type: ignore[arg-type]
 
-    def ping_losses(self, flow: str, start: float, end: float) -> float:
-        """Share of the probes sent in [start, end] that were lost; NaN without probes."""
-        rows = self._table("pings").filter(
-            (pl.col("flow") == flow) & (pl.col("time") >= start) & (pl.col("time") <= end)
-        )
+    def ping_losses(self, flow: str, start: float) -> float:
+        """Share of the probes sent from `start` on that were lost; NaN without probes.
+
+        A flow ends with its last reply. Probes sent later are lost all the same.
+        """
+        rows = self._table("pings").filter((pl.col("flow") == flow) & (pl.col("time") >= start))
         return float(rows["lost"].cast(pl.Float64()).mean()) if len(rows) else float("nan")  # type: ignore[arg-type]
 
     def hops(self) -> list[Hop]:

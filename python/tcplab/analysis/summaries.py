@@ -244,8 +244,7 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
     """Share of segments retransmitted (TCP) and of datagrams lost (UDP, ping); NaN where there is none."""
     streams = samples.streams(flow)
     if not traffic_kind(kind).moves_payload:
-        lost = samples.ping_losses(flow, window.start, window.end)
-        return math.nan, lost
+        return math.nan, samples.ping_losses(flow, window.start)
     rows = samples.intervals(flow)
     if len(rows):
         rows = rows.filter(pl.col("time") > window.start, pl.col("time") - pl.col("duration") < window.end)

@@ -92,9 +92,9 @@ def test_a_probe_belongs_to_the_time_in_which_it_was_sent(tmp_path: Path) -> Non
     lost = [True, False, False, True]
     pings = [{"time": at * SECOND, "flow": "one", "lost": one} for at, one in enumerate(lost)]
     one = samples(tmp_path, pings=pings)
-    assert one.ping_losses("one", 0, 3 * SECOND) == 1 / 2
-    assert one.ping_losses("one", SECOND, 2 * SECOND) == 0
-    assert math.isnan(one.ping_losses("one", 4 * SECOND, 5 * SECOND))
+    assert one.ping_losses("one", 0) == 1 / 2
+    assert one.ping_losses("one", SECOND) == 1 / 3
+    assert math.isnan(one.ping_losses("one", 4 * SECOND))
 
 
 def test_the_first_probe_is_sent_as_the_flow_starts_and_counts(tmp_path: Path) -> None:
@@ -109,6 +109,21 @@ def test_the_first_probe_is_sent_as_the_flow_starts_and_counts(tmp_path: Path) -
     (row,) = summary(recorded(tmp_path, pinging, flows=flows, pings=pings)).flows
     assert row.figures["rtt_mean"].value == 200 * MS
     assert row.figures["loss_rate"].value == pytest.approx(1 / 3)
+
+
+def test_probes_lost_after_the_last_reply_count(tmp_path: Path) -> None:
+    pinging = plan({"one": "reno"}, shared=True, seconds=10)
+    pinging["flows"][0].update(kind="ping", cc=None, interval=SECOND, payload=56, count=4)
+    probes: Rows = [
+        {"time": 0, "flow": "one", "stream": 0, "seq": 0, "rtt": 100 * MS, "lost": False},
+        *(
+            {"time": at * SECOND, "flow": "one", "stream": 0, "seq": at, "rtt": None, "lost": True}
+            for at in (1, 2, 3)
+        ),
+    ]
+    flows = [span("one", 0, 100 * MS, kind="ping")]
+    (row,) = summary(recorded(tmp_path, pinging, flows=flows, pings=probes)).flows
+    assert row.figures["loss_rate"].value == 3 / 4
 
 
 def test_nothing_waits_no_time(tmp_path: Path) -> None:
