@@ -32,6 +32,11 @@ class Series:
         keep = (self.time > start) & (self.time <= end)
         return Series(self.time[keep], self.value[keep])
 
+    def mean_since(self, start: float) -> float:
+        """Mean of intervals since `start`, of which the last may be shorter; NaN without any."""
+        lengths = np.diff(self.time, prepend=start)
+        return float(np.average(self.value, weights=lengths)) if len(self) else math.nan
+
     def __len__(self) -> int:
         return len(self.time)
 
@@ -242,6 +247,30 @@ class Samples:
             return series.between(start, end)
         keep = (series.time >= start) & (series.time <= end)
         return Series(series.time[keep], series.value[keep])
+
+    def round_trips(self, flow: str, start: float, end: float) -> tuple[Array, Array]:
+        """The round-trip times of a part of the flow, and how many each stands for.
+
+        Echoes that are too many for a row each are in histograms by client and size. Where only some of the
+        batches of one belong to that part, it counts for as many as these have.
+        """
+        batches = self.rows("echo_batches", flow)
+        if not len(batches):
+            values = self.rtt_between(flow, start, end).value
+            return values, np.ones(len(values))
+        inside = pl.col("time").is_between(start, end)
+        kept = batches.group_by("client", "size").agg(
+            (pl.col("count").filter(inside).sum() / pl.col("count").sum()).alias("kept")
+        )
+        echoes = self.rows("echoes", flow)
+        many = echoes.filter(pl.col("time").is_null()).join(kept, on=["client", "size"])
+        weighted = pl.concat(
+            [
+                echoes.filter(inside).select("rtt", weight=pl.col("count").cast(pl.Float64)),
+                many.select("rtt", weight=pl.col("count") * pl.col("kept")),
+            ]
+        )
+        return _floats(weighted["rtt"]), _floats(weighted["weight"])
 
     def mean_rtt(self, flow: str) -> Series:
         """As `rtt`, the mean over streams sampled at the same time."""

@@ -16,7 +16,7 @@ from tcplab.analysis.estimate import Estimate, estimate
 from tcplab.analysis.fetches import Fetches, fetches
 from tcplab.analysis.leg_summaries import LegSummary, leg_summaries
 from tcplab.analysis.outages import Outage, outages
-from tcplab.analysis.samples import EMPTY, Samples, Series
+from tcplab.analysis.samples import EMPTY, Array, Samples, Series
 from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
@@ -191,7 +191,8 @@ def _flow_summary(
     delays = [
         one.queueing_delay(hop).between(window.start, window.end) if hop else EMPTY for one, window in active
     ]
-    quantiles = [weighted_quantiles(series.value, (0.5, 0.95, 0.99)) for series in rtts]
+    trips = [one.round_trips(name, window.start, window.end) for one, window in active]
+    quantiles = [weighted_quantiles(values, (0.5, 0.95, 0.99), weights) for values, weights in trips]
     counts = [_counts(one, name, window, kind) for one, window in active]
     moved = traffic_kind(kind).moves_payload
     figures = {
@@ -200,7 +201,7 @@ def _flow_summary(
         ),
         "retransmission_rate": estimate([count[0] for count in counts], level),
         "loss_rate": estimate([count[1] for count in counts], level),
-        "rtt_mean": estimate([_mean(series) for series in rtts], level, rtts[0]),
+        "rtt_mean": estimate([_weighted_mean(*one) for one in trips], level, rtts[0]),
         "rtt_p50": estimate([float(q[0]) for q in quantiles], level),
         "rtt_p95": estimate([float(q[1]) for q in quantiles], level),
         "rtt_p99": estimate([float(q[2]) for q in quantiles], level),
@@ -318,13 +319,12 @@ def _shared_jain(samples: Samples, flows: Sequence[str], windows: Sequence[Windo
     units = samples.sharing(flows)
     if len(units) < 2 or end <= start:
         return math.nan
-    return jain([_mean_rate(samples.goodput(*unit).between(start, end), start) for unit in units])
+    return jain([samples.goodput(*unit).between(start, end).mean_since(start) for unit in units])
 
 
-def _mean_rate(series: Series, start: float) -> float:
-    """Mean of intervals since `start`, of which the last may be shorter; NaN without any."""
-    lengths = np.diff(series.time, prepend=start)
-    return float(np.average(series.value, weights=lengths)) if len(series) else math.nan
+def _weighted_mean(values: Array, weights: Array) -> float:
+    known = np.isfinite(values) & (weights > 0)
+    return float(np.average(values[known], weights=weights[known])) if known.any() else math.nan
 
 
 def _mean(series: Series) -> float:

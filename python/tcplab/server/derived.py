@@ -85,7 +85,8 @@ def class_delays(samples: Samples, start: int, end: int) -> Iterator[Made]:
 def rtt_distribution(samples: Samples, start: int, end: int) -> Iterator[Made]:
     """Share of each flow's RTT samples in the window at or below each value."""
     for flow in samples.flow_names:
-        x, y = windows.empirical_cdf(samples.rtt_between(flow, start, end).value / 1e9)
+        values, weights = samples.round_trips(flow, start, end)
+        x, y = windows.empirical_cdf(values / 1e9, weights=weights)
         if len(x):
             yield {"label": flow, "flow": flow, "stream": 0, "unit": ""}, x, y
 

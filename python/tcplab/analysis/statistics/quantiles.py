@@ -33,15 +33,18 @@ def weighted_quantiles(
     return np.asarray(x[np.searchsorted(share, p - 1e-12, side="left").clip(0, len(x) - 1)])
 
 
-def empirical_cdf(values: ArrayLike, maximum: int = 500) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def empirical_cdf(
+    values: ArrayLike, maximum: int = 500, *, weights: ArrayLike | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values in order, and the share of all at or below each, from 0, in at most `maximum` steps.
 
     NaNs are left out; both are empty where nothing else is given.
     """
-    ordered = np.sort(np.asarray(values, dtype=np.float64))
-    ordered = ordered[np.isfinite(ordered)]
-    if not len(ordered):
-        return ordered, ordered
-    share = np.linspace(0, 1, min(maximum, len(ordered)) + 1)[1:]
-    x = ordered[np.ceil(share * len(ordered)).astype(np.int64).clip(1, len(ordered)) - 1]
+    x = np.asarray(values, dtype=np.float64)
+    w = np.ones_like(x) if weights is None else np.asarray(weights, dtype=np.float64)
+    count = float(w[np.isfinite(x)].sum())
+    if not count > 0:
+        return x[:0], x[:0]
+    share = np.linspace(0, 1, max(1, min(maximum, int(count))) + 1)[1:]
+    x = weighted_quantiles(x, share, w)
     return np.concatenate([x[:1], x]), np.concatenate([[0.0], share])

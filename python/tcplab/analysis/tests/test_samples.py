@@ -162,6 +162,30 @@ def test_utilization_is_what_the_link_carried_over_what_its_rate_allowed(tmp_pat
     assert used.mean() == pytest.approx((50 + 50 + 10 + 10) / (100 + 100 + 10 + 10))
 
 
+def test_each_of_many_echoes_counts_once(tmp_path: Path) -> None:
+    """Two have rows of their own; of 98 there are a histogram and two batches."""
+    made = plan({"one": "reno"}, shared=True, seconds=10)
+    made["flows"][0].update(kind="echo", sizes=[8], iterations=100)
+    common = {"flow": "one", "client": 0, "size": 8}
+    single = [{**common, "iteration": at, "time": at * SECOND, "rtt": MS, "count": 1} for at in (0, 1)]
+    histogram = [
+        {**common, "iteration": None, "time": None, "rtt": rtt * MS, "count": count}
+        for rtt, count in ((2, 93), (50, 5))
+    ]
+    batches = [
+        {**common, "iteration": 2 + 49 * at, "time": (2 + at) * SECOND, "count": 49, "rtt_mean": mean * 1e6}
+        for at, mean in enumerate((5.0, 191 / 49))
+    ]
+    flows = [span("one", 0, 4 * SECOND, kind="echo")]
+    run = recorded(tmp_path, made, flows=flows, echoes=[*single, *histogram], echo_batches=batches)
+    figures = summary(run, omit=0).flows[0].figures
+    assert figures["rtt_mean"].value == pytest.approx((2 * 1 + 93 * 2 + 5 * 50) / 100 * MS)
+    assert (figures["rtt_p95"].value, figures["rtt_p99"].value) == (2 * MS, 50 * MS)
+    # The second half has one batch, and its echoes are taken to be as all of them.
+    figures = summary(run, omit=5 * SECOND // 2).flows[0].figures
+    assert figures["rtt_mean"].value == pytest.approx((93 * 2 + 5 * 50) / 98 * MS)
+
+
 def test_of_hops_alike_the_one_with_the_longer_queue_limits_and_the_empty_do_not(tmp_path: Path) -> None:
     made = plan({"one": "reno"}, seconds=2)
     first = made["links"][0]

@@ -50,7 +50,7 @@ def cdf_of(runs: Sequence[Sequence[Source]], title: str, *, omit: int | str | No
 
 def _rtt_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
     flows = list(dict.fromkeys(flow for s in sources for flow in s.flows))
-    pooled: dict[str, list[Array]] = {}
+    pooled: dict[str, list[tuple[Array, Array]]] = {}
     styles: dict[str, Style] = {}
     many = len(flows) > MAX_LINES
     for s in sources:
@@ -61,13 +61,12 @@ def _rtt_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
                 continue
             key = _control(s.samples, flow) if many else s.label(flow)
             styles.setdefault(key, style(len(styles)) if many else s.styles[flow])
-            values = s.samples.rtt_between(flow, window.start, window.end).value
-            pooled.setdefault(key, []).append(values)
+            pooled.setdefault(key, []).append(s.samples.round_trips(flow, window.start, window.end))
     return [line for key, values in pooled.items() for line in _line(key, values, styles[key])]
 
 
 def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
-    pooled: dict[str, list[Array]] = {}
+    pooled: dict[str, list[tuple[Array, Array]]] = {}
     styles: dict[str, Style] = {}
     for s in sources:
         asked = asked_omit(s.samples.plan, omit)
@@ -80,12 +79,13 @@ def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line
             styles.setdefault(key, s.styles[flows[0]] if alone else s.shared()[hop])
             delay = s.samples.queueing_delay(hop)
             inside = delay.between(min(w.start for w in windows), max(w.end for w in windows))
-            pooled.setdefault(key, []).append(inside.value)
+            pooled.setdefault(key, []).append((inside.value, np.ones(len(inside))))
     return [line for key, values in pooled.items() for line in _line(key, values, styles[key])]
 
 
-def _line(key: str, parts: list[Array], style: Style) -> list[Line]:
-    x, share = empirical_cdf(np.concatenate(parts) / 1e6)
+def _line(key: str, parts: list[tuple[Array, Array]], style: Style) -> list[Line]:
+    values, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+    x, share = empirical_cdf(values / 1e6, weights=weights)
     return [Line(key, x, share, style)] if len(x) else []
 
 
