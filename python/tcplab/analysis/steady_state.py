@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import mser5
+from tcplab.plan.kinds import kind_of
 from tcplab.plan.types import Plan
 
 
@@ -57,3 +59,14 @@ def steady_window(samples: Samples, flow: str, omit: int | str) -> Window | None
         note = f"{flow} ended within the warm-up asked for; nothing of it is left out" if warm_up else ""
         return Window(start, end, 0.0, note)
     return Window(start + warm_up, end, warm_up)
+
+
+def windows_of_load(samples: Samples, windows: Mapping[str, Window | None]) -> list[Window]:
+    """The steady states of the flows that load a link: probes have no warm-up. Without any, those of all."""
+    known = {flow: window for flow, window in windows.items() if window}
+    loading = [
+        window
+        for flow, window in known.items()
+        if window.length > 0 and kind_of(samples.plan_flow(flow)).moves_payload
+    ]
+    return loading or list(known.values())

@@ -19,7 +19,7 @@ from tcplab.analysis.outages import Outage, outages
 from tcplab.analysis.samples import EMPTY, Array, Samples, Series
 from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
-from tcplab.analysis.steady_state import Window, asked_omit, steady_window
+from tcplab.analysis.steady_state import Window, asked_omit, steady_window, windows_of_load
 from tcplab.plan.describe import describe_direction
 from tcplab.plan.kinds import kind_of, traffic_kind
 from tcplab.plan.paths import Hop, nominal_rate, settings
@@ -279,7 +279,7 @@ def _link_summary(
     fairness: list[float] = []
     steady_counts: dict[str, list[float]] = {"drops": [], "lost": []}
     for index, one in enumerate(samples):
-        steady = [window for flow in flows if (window := windows[flow][index])]
+        steady = windows_of_load(one, {flow: windows[flow][index] for flow in flows})
         if not steady:
             continue
         start, end = min(w.start for w in steady), max(w.end for w in steady)

@@ -270,6 +270,27 @@ def test_flows_are_compared_while_all_are_there_and_links_described_while_any_is
     assert link.figures["queueing_delay"].value == 18 * MS
 
 
+def test_a_probe_beside_the_flows_does_not_change_the_steady_state_of_their_link(tmp_path: Path) -> None:
+    """It has no warm-up, and is over before theirs."""
+    made = plan({"one": "reno", "two": "reno", "probe": "none"}, shared=True, seconds=10)
+    made["flows"][2].update(kind="ping", cc=None, interval=SECOND, payload=56, count=2)
+    ends = [span("one", 0, 10 * SECOND), span("two", 0, 10 * SECOND), span("probe", 0, SECOND, kind="ping")]
+    run = recorded(
+        tmp_path,
+        made,
+        flows=ends,
+        intervals=[
+            *seconds("one", {end: 4e6 if end > 3 else 1e6 for end in range(1, 11)}),
+            *seconds("two", {end: 4e6 if end > 3 else 7e6 for end in range(1, 11)}),
+        ],
+        pings=[{"time": at, "flow": "probe", "stream": 0, "rtt": MS, "lost": False} for at in (0, SECOND)],
+        queues=waiting("sojourn", [(10 if end > 3 else 90) * MS for end in range(1, 11)], packets=1),
+    )
+    (link,) = summary(run, omit=3 * SECOND).links
+    assert link.figures["jain"].value == 1
+    assert link.figures["queueing_delay"].value == 10 * MS
+
+
 def test_the_retransmission_rate_is_of_all_segments_sent(tmp_path: Path) -> None:
     intervals = seconds("one", {1: 8e6, 2: 8e6}, bytes_sent=45 * 1448, retransmits=5)
     run = recorded(

@@ -8,7 +8,7 @@ import numpy as np
 
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import empirical_cdf
-from tcplab.analysis.steady_state import asked_omit, steady_window
+from tcplab.analysis.steady_state import asked_omit, steady_window, windows_of_load
 from tcplab.figures.model import Array, Figure, Line, Panel
 from tcplab.figures.palette import Style, style
 from tcplab.figures.runs.source import Source, flow_styles
@@ -71,7 +71,8 @@ def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line
     for s in sources:
         asked = asked_omit(s.samples.plan, omit)
         for hop, flows in s.bottlenecks().items():
-            windows = [w for flow in flows if (w := steady_window(s.samples, flow, asked))]
+            found = {flow: steady_window(s.samples, flow, asked) for flow in flows}
+            windows = windows_of_load(s.samples, found)
             if not windows:
                 continue
             alone = len(flows) == 1
