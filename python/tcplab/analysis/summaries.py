@@ -265,9 +265,14 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
 
 
 def _segment_payload(samples: Samples, flow: str) -> float | None:
-    """Mean payload of the flow's segments, short ones included; the MSS where segments were not counted."""
-    counts = samples.streams(flow).select("bytes_sent", "segments_sent", "retransmits").drop_nulls().sum()
-    sent, segments, again = counts.row(0)
+    """Mean payload of the flow's segments, short ones included; the MSS where segments were not counted.
+
+    None where no segment was sent, as of a connection that was never established.
+    """
+    counts = samples.streams(flow).select("bytes_sent", "segments_sent", "retransmits").drop_nulls()
+    sent, segments, again = counts.sum().row(0)
+    if len(counts) and not segments:
+        return None
     return sent / (segments - again) if sent and segments > again else samples.mss(flow)
 
 

@@ -322,6 +322,19 @@ def test_segments_shorter_than_the_mss_are_counted_by_their_own_size(tmp_path: P
     assert row.figures["retransmission_rate"].value == pytest.approx(10 / 50)
 
 
+def test_a_connection_that_sent_no_data_has_no_share_of_it_retransmitted(tmp_path: Path) -> None:
+    """Its SYN was, twice, which counts among the retransmissions alone."""
+    counts = {"bytes_sent": 0, "segments_sent": 0, "retransmits": 2}
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 2 * SECOND, **counts)],
+        intervals=seconds("one", {1: 0.0, 2: 0.0}, bytes_sent=0, retransmits=1),
+        sockets=[{"time": SECOND, "flow": "one", "stream": 0, "mss": 1448}],
+    )
+    (row,) = summary(run, omit=0).flows
+    assert math.isnan(row.figures["retransmission_rate"].value)
+
+
 def test_the_share_of_datagrams_lost_is_not_a_retransmission(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0]["kind"] = "udp"
