@@ -396,6 +396,9 @@ class Samples:
         used = self.capacity_used(hop)
         keep = (used.time >= start) & (used.time <= end)
         time, count = used.time[keep], used.value[keep]
+        if start <= 0 and len(time) and time[0] > 0:
+            # The simulator's first sample is one interval after the run's start.
+            time, count = np.append(0.0, time), np.append(0.0, count)
         if len(time) < 2:
             return EMPTY
         direction = settings(self.plan, hop)

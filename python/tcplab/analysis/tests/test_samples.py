@@ -335,6 +335,13 @@ def test_a_connection_that_sent_no_data_has_no_share_of_it_retransmitted(tmp_pat
     assert math.isnan(row.figures["retransmission_rate"].value)
 
 
+def test_utilization_from_the_start_counts_what_came_before_the_first_sample(tmp_path: Path) -> None:
+    """10 Mbit/s carry 1.25 MB in a second."""
+    carried = waiting("bytes_out", [250_000, 1_500_000])
+    used = samples(tmp_path, queues=carried).utilization(LINK, 0, 2 * SECOND).value
+    assert used.mean() == pytest.approx(1.5e6 / 2.5e6)
+
+
 def test_the_share_of_datagrams_lost_is_not_a_retransmission(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0]["kind"] = "udp"
