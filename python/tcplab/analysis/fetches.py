@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tcplab.analysis.estimate import Estimate, estimate
+from tcplab.analysis.statistics import weighted_quantiles
 from tcplab.results.run import Run
 
 
@@ -44,10 +45,11 @@ def fetches(run: Run, level: float) -> list[Fetches]:
         pl.col("bytes").sum(),
     )
     whole = objects.filter(pl.col("bytes") >= pl.col("size"))
+    completion = pl.col("last") - pl.col("time")
     runs = whole.group_by("flow", "size", "repetition").agg(
         (pl.col("first") - pl.col("time")).mean().alias("first_byte"),
-        (pl.col("last") - pl.col("time")).mean().alias("completion"),
-        (pl.col("last") - pl.col("time")).quantile(0.95).alias("completion_p95"),
+        completion.mean().alias("completion"),
+        completion.alias("completions"),
         pl.len().alias("objects"),
     )
     hits = _hits(table, level)
@@ -56,9 +58,9 @@ def fetches(run: Run, level: float) -> list[Fetches]:
         runs.group_by("flow", "size"), key=lambda item: (str(item[0][0]), item[0][1])
     ):
         values = own.sort("repetition")
-        figures = [
-            estimate(values[key].to_list(), level) for key in ("first_byte", "completion", "completion_p95")
-        ]
+        tails = [float(weighted_quantiles(one.to_numpy(), 0.95)[0]) for one in values["completions"]]
+        figures = [estimate(values[key].to_list(), level) for key in ("first_byte", "completion")]
+        figures.append(estimate(tails, level))
         own_hits = hits.get((flow, size), (None, None))
         rows.append(Fetches(str(flow), int(str(size)), int(values["objects"].sum()), *figures, *own_hits))
     return rows
