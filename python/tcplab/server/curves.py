@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tcplab.plan.flow_direction import data_ends, goes_both_ways
 from tcplab.plan.types import Plan
 from tcplab.server import library, samples
 from tcplab.server.derived import DERIVED, Derived
@@ -107,7 +108,7 @@ def curves(
                 )
             _add_queues(window, name, source, queues)
         else:
-            _add_streams(window, name, source, run_dir)
+            _add_streams(window, name, source, run_dir, plan)
     if "rtt" in panels:
         _add_pings(window, run_dir)
     header = {
@@ -157,12 +158,14 @@ def _read(run_dir: Path, table: str, columns: list[str], window: Window) -> pl.D
     return library.rows(run_dir, table, ["time", *columns], window.start - margin, window.end + margin)
 
 
-def _add_streams(window: Window, panel: str, source: Source, run_dir: Path) -> None:
+def _add_streams(window: Window, panel: str, source: Source, run_dir: Path, plan: Plan) -> None:
     keys = ["flow", "stream", "node"] if source.table == "sockets" else ["flow", "stream"]
     frame = _read(run_dir, source.table, [*keys, source.column], window)
     if source.table == "sockets":
-        # Requests and echoes have a socket at either end: one curve for each stream.
-        frame = frame.unique(["time", "flow", "stream"], keep="first", maintain_order=True)
+        # Requests and echoes have a socket at either end. As in the report, that which sends most is shown.
+        for flow in filter(goes_both_ways, plan["flows"]):
+            is_other = (pl.col("flow") == flow["name"]) & (pl.col("node") != data_ends(flow)[0])
+            frame = frame.filter(~is_other)
     if frame.select("flow", "stream").unique().height > MAX_STREAMS:
         value = pl.col(source.column)
         merged = value.sum() if source.together == "sum" else value.mean()

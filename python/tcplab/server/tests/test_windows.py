@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+import tcplab
 from tcplab.plan.types import Plan
 from tcplab.results import write_table
 from tcplab.scenario import expand, load
@@ -184,3 +185,15 @@ def test_a_window_reads_no_more_of_the_file_than_it_takes(long: Long, tmp_path: 
         assert np.array_equal(after["series"][label][1], y)
     with pytest.raises(Exception, match=r"."):
         copy.window(0, end, 400)
+
+
+def test_of_requests_the_socket_is_shown_that_sends_most(tmp_path: Path) -> None:
+    """As in the report: the server's window grows, the client's stays at 10 segments."""
+    flow = {"name": "web", "kind": "request", "request": "100 B", "response": "1 MB"}
+    path = {"rate": "50 Mbit/s", "rtt": "20 ms"}
+    asked = {"tcplab": 1, "name": "web", "network": {"path": path}, "flows": [flow], "duration": "1 s"}
+    run = tcplab.run(asked, out=tmp_path / "web")
+    header, (_, shown) = decoded(curves.curves(run.run_dirs[1], run.plan, panels=("cwnd",)))
+    assert [series["flow"] for series in header["series"]] == ["web"]
+    assert np.array_equal(shown, run.sockets.filter(node="right")["cwnd"].to_numpy())
+    assert shown.max() > run.sockets.filter(node="left")["cwnd"].to_numpy().max()
