@@ -267,12 +267,10 @@ def drift(goodput: Series, steady: Window | None) -> float:
     """
     if steady is None:
         return math.nan
-    third = steady.length / 3
-    first = goodput.between(steady.start, steady.start + third).value
-    last = goodput.between(steady.end - third, steady.end).value
-    if not len(first) or not len(last) or not np.mean(first) > 0:
-        return math.nan
-    return float(np.mean(last) / np.mean(first) - 1)
+    first_end, last_start = steady.start + steady.length / 3, steady.end - steady.length / 3
+    first = goodput.between(steady.start, first_end).mean_since(steady.start)
+    last = goodput.between(last_start, steady.end).mean_since(last_start)
+    return last / first - 1 if first > 0 else math.nan
 
 
 def _utilization(samples: Samples, flow: str, steady: Window | None) -> float:

@@ -43,6 +43,12 @@ def test_drift_is_of_the_steady_state_alone() -> None:
     assert drift(rising, Window(3e9, 12e9, 3e9)) == pytest.approx(2.0)
 
 
+def test_a_shorter_last_interval_counts_by_its_length() -> None:
+    """Of the last third, 10 Mbit/s for 2.9 s and nothing for 0.1 s."""
+    goodput = Series(np.array([1.5, 3, 4.5, 6, 8.9, 9]) * 1e9, np.array([10.0, 10, 10, 10, 10, 0]))
+    assert drift(goodput, NINE) == pytest.approx(2.9 / 3 - 1)
+
+
 def test_drift_from_nothing_is_not_known() -> None:
     assert math.isnan(drift(steps(0, 0, 0, 5, 5, 5, 5, 5, 5), NINE))
     assert math.isnan(drift(steps(1, 2, 3), None))
