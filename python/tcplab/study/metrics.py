@@ -99,9 +99,10 @@ METRICS: dict[str, Metric] = {
 }
 """Every metric by name; their values are in base units."""
 
-_WORST: dict[str, Callable[[Any], Any]] = dict.fromkeys(
-    ("rtt_p95", "rtt_p99", "completion_time", "outage", "fib", "recovery"), np.max
-)
+_EXTREMES: dict[str, Callable[[Any], Any]] = {
+    "rtt_min": np.min,
+    **dict.fromkeys(("rtt_p95", "rtt_p99", "completion_time", "outage", "fib", "recovery"), np.max),
+}
 _OF_LINKS: dict[str, Callable[[Any], Any]] = {"jain": np.min, "drops": np.sum}
 # Of all flows together these say nothing.
 _OF_ONE_FLOW = ("rpm", "effective_window", "share", "starvation_began", "starvation_ended")
@@ -122,8 +123,8 @@ def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
     """The rows of one finished run of a plan: `flow`, `kind`, `cc`, `streams` and every metric.
 
     What is not known is null. The row whose `flow` is null is of all flows together. It has the sums of
-    what adds up, the mean of RTT means and shares, the greatest of upper percentiles, and what only concerns
-    all (fairness, utilization). Raises ResultsError.
+    what adds up, the mean of RTT means and shares, and what only concerns all (fairness, utilization). Of
+    minimum RTTs it has the least, of upper percentiles the greatest. Raises ResultsError.
     """
     run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)
@@ -153,6 +154,7 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         "completion_time": lasted or math.nan,
         **_datagrams(samples, row.flow, row.kind),
         **_sockets(sockets, steady),
+        **(_shortest(samples, row.flow) if kind.round_trips else {}),
         **(_faring(samples, row.flow, figures["goodput"], steady) if kind.bulk_tcp else {}),
         "utilization": _utilization(samples, row.flow, steady),
         "drift": drift(samples.goodput(row.flow), steady),
@@ -194,7 +196,7 @@ def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
     for name in METRICS:
         values = np.array([row[name] for row in rows if row[name] is not None], dtype=float)
         if len(values):
-            metrics[name] = float(np.sum(values) if name in _SUMS else _WORST.get(name, np.mean)(values))
+            metrics[name] = float(np.sum(values) if name in _SUMS else _EXTREMES.get(name, np.mean)(values))
     for name in _OF_ONE_FLOW:
         metrics.pop(name, None)
     for name in ("utilization", "jain", "drops", "convergence"):
@@ -235,6 +237,12 @@ def _sockets(rows: pl.DataFrame, steady: Window | None) -> dict[str, float]:
         found["rwnd_limited"] = _grown(rows, "rwnd_limited") / busy
         found["sndbuf_limited"] = _grown(rows, "sndbuf_limited") / busy
     return found
+
+
+def _shortest(samples: Samples, flow: str) -> dict[str, float]:
+    """The minimum of what a ping or request measured, as its other RTTs; not of its packets."""
+    measured = pl.concat([samples.rows(table, flow).select("rtt") for table in ("pings", "echoes")])
+    return {"rtt_min": _minimum(measured, "rtt")}
 
 
 def _faring(samples: Samples, flow: str, goodput: float, steady: Window | None) -> dict[str, float]:

@@ -118,3 +118,38 @@ def test_marks_are_those_that_the_peers_of_all_streams_reported(tmp_path: Path) 
     (row, _) = measure(tmp_path, 1, made)
     assert (row["marked"], row["retransmits"]) == (34, 6)
     assert row["limited_by"] == "marks"
+
+
+def test_the_minimum_rtt_of_probes_and_requests_is_that_of_what_they_measured(tmp_path: Path) -> None:
+    """The messages of a request flow take longer than its packets. Of all flows, it is the least."""
+    made = plan({"bulk": "reno", "web": "reno", "probe": "none"}, shared=True, seconds=4)
+    made["flows"][1].update(kind="request", request=100, response=1000)
+    made["flows"][2].update(kind="ping", cc=None, interval=SECOND, payload=56, count=None)
+    writer = RunWriter(tmp_path, made)
+    flows = [
+        {
+            "flow": name,
+            "stream": 0,
+            "kind": kind,
+            "from": "client",
+            "to": "server",
+            "start": 0,
+            "end": 4 * SECOND,
+        }
+        for name, kind in (("bulk", "tcp"), ("web", "request"), ("probe", "ping"))
+    ]
+    writer.write_table("flows", pl.DataFrame(flows))
+    sockets = [
+        {"time": SECOND, "flow": name, "stream": 0, "node": "client", "min_rtt": rtt * MS}
+        for name, rtt in (("bulk", 40), ("web", 41))
+    ]
+    writer.write_table("sockets", pl.DataFrame(sockets))
+    common = {"flow": "web", "client": 0, "size": 100, "count": 1}
+    echoes = [{**common, "time": at, "rtt": (90 - at) * MS} for at in (0, 1)]
+    writer.write_table("echoes", pl.DataFrame(echoes))
+    pings = [
+        {"time": at, "flow": "probe", "stream": 0, "rtt": (30 + at) * MS, "lost": False} for at in (0, 1)
+    ]
+    writer.write_table("pings", pl.DataFrame(pings))
+    found = {row["flow"]: row["rtt_min"] for row in measure(tmp_path, 1, made)}
+    assert found == {"bulk": 40 * MS, "web": 89 * MS, "probe": 30 * MS, None: 30 * MS}
