@@ -37,8 +37,10 @@ def starvation(samples: Samples, flows: Sequence[str]) -> float:
     fair = np.nansum(rates, axis=1) / np.maximum(active, 1)
     return sum(
         episode.end - episode.start
-        for column in range(len(units))
-        for episode in starvation_episodes(times, rates[:, column], fair, minimum=_SECOND)
+        for column, (flow, _) in enumerate(units)
+        for episode in starvation_episodes(
+            times, rates[:, column], fair, minimum=_SECOND, since=(samples.span(flow) or (0.0, 0.0))[0]
+        )
     )
 
 

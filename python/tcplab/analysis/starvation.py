@@ -75,7 +75,8 @@ def faring(samples: Samples, flow: str, goodput: float, steady: Window | None = 
     known, when = np.unique(cases, axis=0, return_inverse=True)
     fair = np.array([_fair(float(row[0]), demands, sources, row[1:] > 0, own) for row in known])
     fair = payload[own] * fair[when.reshape(-1)]
-    episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, minimum=_SECOND)
+    began = (samples.span(flow) or span)[0]
+    episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, minimum=_SECOND, since=began)
     return Faring(
         share=share,
         starved=sum(episode.end - episode.start for episode in episodes),

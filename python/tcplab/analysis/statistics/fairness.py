@@ -121,10 +121,12 @@ def starvation_episodes(
     *,
     share: float = 0.05,
     minimum: float = 1.0,
+    since: float = -math.inf,
 ) -> list[Episode]:
     """When a flow had less than `share` of its fair rate for `minimum` or longer.
 
-    `times` are the ends of evenly spaced samples; `rate` is NaN where the flow was not active.
+    `times` are the ends of evenly spaced samples; `rate` is NaN where the flow was not active. It was not
+    before `since`, which may be in the midst of a sample.
     """
     t = np.asarray(times, dtype=np.float64)
     r = np.asarray(rate, dtype=np.float64)
@@ -137,7 +139,7 @@ def starvation_episodes(
     begin: float | None = None
     for i, hungry in enumerate([*starved, False]):
         if hungry and begin is None:
-            begin = float(t[i]) - step
+            begin = max(float(t[i]) - step, since)
         elif not hungry and begin is not None:
             end = float(t[i - 1])
             # Half a sample of slack: the ends of samples are the resolution there is.

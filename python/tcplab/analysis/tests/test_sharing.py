@@ -6,6 +6,7 @@ import pytest
 
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.sharing import convergence, starvation
+from tcplab.analysis.starvation import faring
 from tcplab.results import RunWriter, load, write_table
 from tcplab.results.tests.synthetic import MS, SECOND, plan
 
@@ -81,3 +82,34 @@ def test_a_datagram_source_neither_converges_nor_starves(tmp_path: Path) -> None
     samples = shared(tmp_path, [9.0] * 8, [0.1] * 8, kind="udp")
     assert np.isnan(starvation(samples, FLOWS))
     assert np.isnan(convergence(samples, FLOWS))
+
+
+def test_a_flow_does_not_starve_before_it_starts(tmp_path: Path) -> None:
+    """Samples are of 2 s. It begins in the midst of the second one, and gets nothing until the end."""
+    made = plan({"one": "reno", "two": "reno"}, shared=True, seconds=4)
+    common = {"stream": 0, "time": 4 * SECOND}
+    intervals = [
+        {**common, "flow": "one", "time": 2 * SECOND, "duration": 2 * SECOND, "goodput": 9e6},
+        {**common, "flow": "one", "duration": 2 * SECOND, "goodput": 9e6},
+        {**common, "flow": "two", "duration": SECOND, "goodput": 0.0},
+    ]
+    lasting = [
+        {
+            "flow": name,
+            "stream": 0,
+            "kind": "tcp",
+            "from": "client",
+            "to": "server",
+            "start": start,
+            "end": end,
+        }
+        for name, start, end in (("one", 0, 4 * SECOND), ("two", 3 * SECOND, 4 * SECOND))
+    ]
+    writer = RunWriter(tmp_path, made)
+    writer.write_table("intervals", pl.DataFrame(intervals))
+    writer.write_table("flows", pl.DataFrame(lasting))
+    samples = Samples(load(tmp_path), 1)
+    found = faring(samples, "two", 0.0)
+    assert found is not None
+    assert (found.starved, found.began) == (SECOND, 3 * SECOND)
+    assert starvation(samples, FLOWS) == SECOND
