@@ -34,6 +34,8 @@ pub struct Simulation {
     /// Payload each flow had delivered when progress was asked for last, and when that was.
     last_progress: (Time, Vec<u64>),
     sample: Sample,
+    /// When the queues were sampled last.
+    queues_sampled: Time,
     changes: Vec<(Time, String, String)>,
     changes_done: usize,
     interfaces: Vec<Interface>,
@@ -134,6 +136,7 @@ impl Simulation {
             flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
             last_progress: (Time::ZERO, vec![0; plan.flows.len()]),
             sample: plan.sample,
+            queues_sampled: Time::ZERO,
             changes: samplers::changes(plan),
             changes_done: 0,
             interfaces: Capture::interfaces(plan).0,
@@ -226,10 +229,10 @@ impl Simulation {
     pub fn finish(mut self) -> Tables {
         let end = self.sim.now();
         match (self.sample.packets, self.sim.recorder.capture.is_some()) {
-            (false, false) => self.sim.advance_links::<Record<false, false>>(),
-            (true, false) => self.sim.advance_links::<Record<true, false>>(),
-            (false, true) => self.sim.advance_links::<Record<false, true>>(),
-            (true, true) => self.sim.advance_links::<Record<true, true>>(),
+            (false, false) => self.finish_links::<Record<false, false>>(end),
+            (true, false) => self.finish_links::<Record<true, false>>(end),
+            (false, true) => self.finish_links::<Record<false, true>>(end),
+            (true, true) => self.finish_links::<Record<true, true>>(end),
         }
         let on_their_way: BTreeSet<u32> = self.sim.bodies.streams().collect();
         let is_drained = |stream: u32| !on_their_way.contains(&stream);
@@ -239,6 +242,14 @@ impl Simulation {
         self.sim.recorder.finish_losses(end);
         self.streams.finish(&self.plan, &mut self.sim, (end, self.done), is_drained);
         self.sim.recorder.tables
+    }
+
+    /// Records all that links have done by the end. Their queues are sampled then, too: their last counts are those of the run.
+    fn finish_links<M: Mode>(&mut self, end: Time) {
+        self.sim.advance_links::<M>();
+        if self.sample.queues.is_some() && self.queues_sampled < end {
+            self.sim.sample_queues::<M>(end);
+        }
     }
 
     #[inline(never)]
@@ -445,7 +456,10 @@ impl Simulation {
         let now = self.sim.now();
         match sampler {
             Sampler::Sockets => samplers::sockets(&self.plan, &self.streams, &mut self.sim, now),
-            Sampler::Queues => self.sim.sample_queues::<M>(now),
+            Sampler::Queues => {
+                self.sim.sample_queues::<M>(now);
+                self.queues_sampled = now;
+            }
             // The last interval has all that happens at that very instant: `finish` writes it.
             Sampler::Flows if now == self.end => {}
             Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.sim, now, |_| false),
@@ -554,6 +568,28 @@ mod tests {
         let ((one, never, without), (other, furthest, with)) = (one?, other?);
         assert!(never == Time::ZERO && furthest > Time::ZERO);
         assert_eq!((one, without), (other, with));
+        Ok(())
+    }
+
+    #[test]
+    fn the_last_counts_of_queues_are_those_of_the_run() -> Result<(), PlanError> {
+        let mut plan = plan();
+        (plan.links[0].forward.loss, plan.links[0].backward.loss) = (None, None);
+        plan.links[0].forward.queue = Queue::droptail(Some(Limit::Packets(5)));
+        plan.sample.queues = Some(Span::from_ms(300));
+        let mut simulation = Simulation::new(&plan)?;
+        while !simulation.advance(1000) {}
+        let end = simulation.stats().simulated.as_ns();
+        assert_ne!(end % 300_000_000, 0);
+        let tables = simulation.finish();
+        let times = tables.queues.time.values();
+        assert_eq!(
+            times[times.len() - 3..],
+            [end as i64 / 300_000_000 * 300_000_000, end as i64, end as i64]
+        );
+        let drops = tables.queues.drops.values()[times.len() - 2];
+        assert!(drops > 0);
+        assert_eq!(drops, tables.flows.losses_true.iter().flatten().sum::<i64>());
         Ok(())
     }
 
