@@ -264,7 +264,7 @@ table! {
     bytes: u64 ["B"],
     /// How long the packet at the head has waited; null when the queue is empty.
     sojourn: Option<u64> ["ns"],
-    /// Packets the queue has dropped so far.
+    /// Packets dropped so far: by the queue, by a policer before it, or because the link was down.
     drops: u64 ["packets"],
     /// Packets the queue has marked so far.
     marks: u64 ["packets"],

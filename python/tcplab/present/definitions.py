@@ -42,7 +42,7 @@ DEFINITIONS = (
     ),
     Definition(
         "Dropped",
-        "Packets that the bottleneck's queue dropped.",
+        "Packets dropped at the bottleneck: by its queue, by a policer, or because the link was down.",
     ),
     Definition(
         "Lost",

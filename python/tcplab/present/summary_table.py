@@ -60,7 +60,7 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("utilization", "Utilization", percent_scale, True, "Frame bytes carried, of what the rate allows"),
     ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of the packet at the head"),
     ("queueing_delay_p95", "Queueing p95", time_scale, False, "95th percentile of that wait"),
-    ("drops_steady", "Dropped", count_scale, False, "Packets the full queue dropped"),
+    ("drops_steady", "Dropped", count_scale, False, "By its queue, a policer, or a link that was down"),
     ("lost_steady", "Lost", count_scale, False, "Packets the impairments lost"),
     (
         "jain",

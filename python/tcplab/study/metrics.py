@@ -86,7 +86,11 @@ METRICS: dict[str, Metric] = {
         ),
         Metric("utilization", "", "share of the bottleneck's rate that was used", share=True),
         Metric("jain", "", "Jain's fairness index of the flows that share the bottleneck"),
-        Metric("drops", "packets", "packets the bottleneck's queue dropped"),
+        Metric(
+            "drops",
+            "packets",
+            "packets dropped at the bottleneck: by its queue, a policer, or a link that was down",
+        ),
         Metric("convergence", "ns", "time until the flows stay near the fair share"),
         Metric("share", "", "goodput over the fair share of the bottleneck, all sources counted", share=True),
         Metric("starvation", "ns", "time with under 5 % of the fair share; of all flows: added up"),
