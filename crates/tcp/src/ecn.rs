@@ -19,8 +19,10 @@ pub(crate) const ECT_1: u8 = 1;
 pub(crate) const ECT_0: u8 = 2;
 pub(crate) const CE: u8 = 3;
 
-/// SYNs that ask for accurate feedback; retransmissions after that are without ECN, in case something on the path drops
-/// them for it (RFC 9768, section 3.1.4.1).
+/// SYNs that ask for the feedback of RFC 3168. Retransmissions after that are without ECN, in case something on the path drops
+/// them for it (section 6.1.1.1 there, Linux's `tcp_ecn_fallback`).
+const CLASSIC_SYNS: u32 = 1;
+/// SYNs that ask for accurate feedback (RFC 9768, section 3.1.4.1).
 const ACCURATE_SYNS: u32 = 2;
 
 /// The feedback both ends agreed on.
@@ -76,14 +78,20 @@ impl Connection {
 
     /// Makes our SYN ask for ECN. Even the SYN is ECN-capable where the control needs all to be (`tcp_ecn_send_syn`).
     pub(crate) fn ecn_ask(&self, syn: &mut Segment) {
+        if !self.asks_for_ecn() {
+            return;
+        }
         let accurate = self.knows_accurate();
-        if !self.asks_for_ecn() || (accurate && self.handshake.retries >= ACCURATE_SYNS) {
+        if !accurate && self.snd.control.needs_ecn() {
+            syn.ecn = ECT_0;
+        }
+        if self.handshake.retries >= if accurate { ACCURATE_SYNS } else { CLASSIC_SYNS } {
             return;
         }
         syn.flags |= ECE | CWR;
         syn.ae = accurate;
-        if self.snd.control.needs_ecn() {
-            syn.ecn = if accurate { self.ecn_codepoint(EcnFeedback::Accurate) } else { ECT_0 };
+        if accurate && self.snd.control.needs_ecn() {
+            syn.ecn = self.ecn_codepoint(EcnFeedback::Accurate);
         }
     }
 
@@ -130,8 +138,11 @@ impl Connection {
         }
     }
 
-    /// Makes our SYN-ACK agree.
+    /// Makes our SYN-ACK agree. It is ECN-capable where the control needs all to be, even if the peer did not ask for ECN.
     pub(crate) fn ecn_agree(&mut self, syn_ack: &mut Segment) {
+        if self.snd.control.needs_ecn() && !self.accurate() {
+            syn_ack.ecn = ECT_0;
+        }
         match self.ecn_feedback() {
             EcnFeedback::None => {}
             EcnFeedback::Classic => syn_ack.flags |= ECE,
@@ -160,7 +171,8 @@ impl Connection {
         self.ecn_ok() && segment.flags & (ECE | SYN) == ECE
     }
 
-    /// Marks what leaves; only new data is ECN-capable, unless the control needs all to be.
+    /// Marks what leaves; only new data is ECN-capable and says that the window was reduced (`tcp_ecn_send`), unless the control
+    /// needs all to be. A FIN without data is none.
     pub(crate) fn ecn_mark_data(&mut self, segment: &mut Segment, new: bool) {
         let feedback = self.ecn_feedback();
         if feedback != EcnFeedback::None {

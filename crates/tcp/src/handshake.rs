@@ -115,6 +115,10 @@ impl Connection {
         let ecn = self.ecn_agreed(segment);
         self.note_syn_options(segment);
         self.ecn_set(ecn, segment);
+        if self.handshake.retries > 0 {
+            // The SYN's timeout is one as any other (`tcp_enter_loss`).
+            self.ecn_queue_cwr();
+        }
         self.sk.snd_una = segment.ack;
         self.become_established();
         self.send_handshake_ack();

@@ -230,7 +230,7 @@ impl Connection {
         let nothing_out = self.sk.packets_out == 0;
         self.note_data_sent();
         let mut header = self.header();
-        self.ecn_mark_data(&mut header, true);
+        self.ecn_mark_data(&mut header, bytes > 0);
         self.accecn_data_option(&mut header, mss.min(bytes));
         let mut left = bytes;
         let mut count = 0;

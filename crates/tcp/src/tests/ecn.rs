@@ -4,10 +4,10 @@ use tcplab_control::CaState;
 use tcplab_units::Time;
 
 use super::pair::control;
-use super::script::{Script, ack, data, plain};
+use super::script::{Script, ack, data, plain, segment};
 use crate::Ecn;
-use crate::segment::{CWR, ECE};
-use crate::{Config, Connection, Notice};
+use crate::segment::{ACK, CWR, ECE, FIN, SYN};
+use crate::{Config, Connection, Notice, Segment};
 
 fn ecn_client() -> Script {
     Script::client(&Config { ecn: Ecn::On, ..plain() }, "reno", 100.0)
@@ -64,28 +64,72 @@ fn ecn_is_used_only_if_both_ends_agree() {
     }
 }
 
-/// Our SYN, and whether a server with `ecn` and `control_name` agrees to ECN.
-fn handshake(ours: (Ecn, &str), server: (Ecn, &str)) -> (u8, bool) {
+/// The codepoint of our SYN, whether a server with `ecn` and `control_name` agrees to ECN, and the codepoint of its SYN-ACK.
+fn handshake(ours: (Ecn, &str), server: (Ecn, &str)) -> (u8, bool, u8) {
     let of = |ecn| Config { ecn, ..plain() };
     let mut client = Connection::connect(&of(ours.0), control(ours.1), 1, Time::ZERO);
     let syn = client.poll_transmit(Time::ZERO).expect("the SYN");
     let mut server = Connection::accept(&of(server.0), control(server.1), 1, &syn, Time::ZERO);
     let reply = server.poll_transmit(Time::ZERO).expect("the SYN-ACK");
-    (syn.ecn, reply.flags & ECE != 0)
+    (syn.ecn, reply.flags & ECE != 0, reply.ecn)
+}
+
+#[test]
+fn a_fin_without_data_is_not_ecn_capable_and_leaves_cwr_to_data() {
+    let mut t = ecn_client();
+    t.write(10_000);
+    t.sent();
+    t.at(200.0, ack(10_001).flagged(ECE));
+    t.end.close(t.now);
+    let fin = t.segments().remove(0);
+    assert_eq!((fin.len, fin.flags & (FIN | CWR), fin.ecn), (0, FIN, 0));
+}
+
+/// Our SYN's first retransmission and the first data, if a SYN-ACK that agrees to ECN answers the former.
+fn after_a_lost_syn(control_name: &str) -> (Segment, Segment) {
+    let mut end =
+        Connection::connect(&Config { ecn: Ecn::On, ..plain() }, control(control_name), 7, Time::ZERO);
+    end.poll_transmit(Time::ZERO).expect("the SYN");
+    let now = end.poll_timeout();
+    end.handle_timeout(now);
+    let again = end.poll_transmit(now).expect("the SYN again");
+    let mut reply = segment(SYN | ACK).flagged(ECE);
+    (reply.ack, reply.mss) = (8, 1000);
+    end.handle_segment(&reply, now);
+    end.poll_transmit(now).expect("the ACK of the SYN-ACK");
+    end.write(1000, now);
+    (again, end.poll_transmit(now).expect("data"))
+}
+
+#[test]
+fn a_retransmitted_syn_does_not_ask_for_ecn() {
+    // RFC 3168, section 6.1.1.1: something on the path may drop SYNs that do.
+    for (control_name, codepoint) in [("reno", 0), ("dctcp", 2)] {
+        let (again, _) = after_a_lost_syn(control_name);
+        assert_eq!((again.flags & (ECE | CWR), again.ecn), (0, codepoint), "{control_name}");
+    }
+}
+
+#[test]
+fn the_first_data_after_a_syn_timeout_says_that_the_window_was_reduced() {
+    // The SYN-ACK of the first SYN was late.
+    let (_, data) = after_a_lost_syn("reno");
+    assert_eq!((data.flags & CWR, data.ecn), (CWR, 2));
 }
 
 #[test]
 fn a_control_that_needs_ecn_asks_for_it_whatever_the_setting() {
-    assert_eq!(handshake((Ecn::Off, "dctcp"), (Ecn::Off, "dctcp")), (2, true));
-    assert_eq!(handshake((Ecn::Passive, "reno"), (Ecn::On, "reno")), (0, false));
-    assert_eq!(handshake((Ecn::On, "reno"), (Ecn::Passive, "reno")), (0, true));
+    assert_eq!(handshake((Ecn::Off, "dctcp"), (Ecn::Off, "dctcp")), (2, true, 2));
+    assert_eq!(handshake((Ecn::Passive, "reno"), (Ecn::On, "reno")), (0, false, 0));
+    assert_eq!(handshake((Ecn::On, "reno"), (Ecn::Passive, "reno")), (0, true, 0));
 }
 
 #[test]
 fn a_server_with_another_control_refuses_the_ecn_capable_syn() {
-    assert_eq!(handshake((Ecn::On, "dctcp"), (Ecn::On, "reno")), (2, false));
-    // But one that needs ECN takes what others offer.
-    assert_eq!(handshake((Ecn::On, "reno"), (Ecn::Off, "dctcp")), (0, true));
+    assert_eq!(handshake((Ecn::On, "dctcp"), (Ecn::On, "reno")), (2, false, 0));
+    // But one that needs ECN takes what others offer, and its SYN-ACK is ECN-capable even if they do not.
+    assert_eq!(handshake((Ecn::On, "reno"), (Ecn::Off, "dctcp")), (0, true, 2));
+    assert_eq!(handshake((Ecn::Off, "reno"), (Ecn::Off, "dctcp")), (0, false, 2));
 }
 
 #[test]
