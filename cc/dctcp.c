@@ -126,7 +126,7 @@ SET_STATE(sk, tp, ca, state)
 {
 	if (state == TCP_CA_Recovery && tl_ca_state(sk) != TCP_CA_Recovery)
 		/* Section 3.5, as at a timeout: half, whatever the share of marks. */
-		tp->snd_ssthresh = max(tp->prior_cwnd / 2, 2u);
+		tp->snd_ssthresh = max(tp->snd_cwnd / 2, 2u);
 	if (state == TCP_CA_CWR)
 		ENTER(ca, CWR);
 	else if (state >= TCP_CA_Recovery)

@@ -35,7 +35,7 @@ pub(crate) struct AckState {
     pub last_sacked_us: u64,
     /// Segments delivered by SACK, duplicates included.
     pub sack_delivered: u32,
-    /// Flags of `in_ack_event`, with accurate ECN still to be raised.
+    /// Flags of `in_ack_event`.
     event: u32,
 }
 
@@ -45,7 +45,7 @@ impl Connection {
     /// In this order, because each step reads what those before it have found:
     /// 1. the header: send window, `snd_una`, SACK blocks, ECN echo (`note_ack_header`);
     /// 2. the scoreboard gives up what is acknowledged, which shows RTT and reordering (`clean_acknowledged`), and with
-    ///    accurate ECN how many of its marks are new (`note_accurate_ecn`);
+    ///    accurate ECN how many of its marks are new (`raise_ack_event`);
     /// 3. RACK's reordering window is adapted, since the last step may have seen a duplicate (`rack_adapt_window`);
     /// 4. a tail loss probe that is out is evaluated before losses, for it may start a reduction (`process_probe_ack`);
     /// 5. the congestion state: losses, recovery, undo (`process_recovery`), only where the ACK is not plain progress;
@@ -94,7 +94,7 @@ impl Connection {
             return true;
         }
         self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
-        self.note_accurate_ecn(segment, self.sk.delivered.wrapping_sub(prior_delivered), &mut state);
+        self.raise_ack_event(segment, self.sk.delivered.wrapping_sub(prior_delivered), &mut state);
         self.rack_adapt_window(state.rate.prior_delivered);
         if self.snd.tail_loss.is_out() {
             self.process_probe_ack(ack, state.flags);
@@ -131,7 +131,7 @@ impl Connection {
     /// An ACK that arrives while nothing is in flight.
     #[cold]
     fn process_ack_of_nothing(&mut self, segment: &Segment, prior_snd_una: u32, state: &mut AckState) {
-        self.note_accurate_ecn(segment, 0, state);
+        self.raise_ack_event(segment, 0, state);
         if state.flags.dsack {
             self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut Rexmit::Nothing);
         }
@@ -160,7 +160,7 @@ impl Connection {
             self.snd.wl1 = segment.seq;
             self.advance_snd_una(segment.ack);
             state.flags.window_update = true;
-            self.raise_ack_event(CA_ACK_WIN_UPDATE, state);
+            state.event = CA_ACK_WIN_UPDATE;
         } else {
             self.note_whole_header(segment, window, echo, prior_snd_una, state);
         }
@@ -176,7 +176,7 @@ impl Connection {
         prior_snd_una: u32,
         state: &mut AckState,
     ) {
-        let mut event = CA_ACK_SLOWPATH;
+        state.event = CA_ACK_SLOWPATH;
         if segment.len > 0 {
             state.flags.carries_data = true;
         }
@@ -187,31 +187,23 @@ impl Connection {
         }
         if echo {
             state.flags.ece = true;
-            event |= CA_ACK_ECE;
+            state.event |= CA_ACK_ECE;
         }
         if state.sack_delivered > 0 {
             self.count_delivered(state.sack_delivered, echo);
         }
         if state.flags.window_update {
-            event |= CA_ACK_WIN_UPDATE;
-        }
-        self.raise_ack_event(event, state);
-    }
-
-    /// Tells the control of the ACK; with accurate ECN when its marks are counted, as Linux 6.18 does.
-    fn raise_ack_event(&mut self, event: u32, state: &mut AckState) {
-        if self.accurate() {
-            state.event = event;
-        } else {
-            self.snd.control.in_ack_event(&mut self.sk, event);
+            state.event |= CA_ACK_WIN_UPDATE;
         }
     }
 
-    /// Counts the marks that the ACK reports of the `delivered` packets it newly acknowledges (RFC 9768).
-    fn note_accurate_ecn(&mut self, segment: &Segment, delivered: u32, state: &mut AckState) {
+    /// Counts the marks that the ACK reports of the `delivered` packets it newly acknowledges (RFC 9768), and tells the control
+    /// of the ACK. The control sees these packets as delivered, as in Linux since 6.16 (`tcp_in_ack_event`).
+    fn raise_ack_event(&mut self, segment: &Segment, delivered: u32, state: &mut AckState) {
         if self.accurate() {
             self.count_marked(segment, delivered, state);
         }
+        self.snd.control.in_ack_event(&mut self.sk, state.event);
     }
 
     #[cold]
@@ -222,7 +214,6 @@ impl Connection {
             state.flags.ece = true;
             state.event |= CA_ACK_ECE;
         }
-        self.snd.control.in_ack_event(&mut self.sk, state.event);
     }
 
     fn update_window(&mut self, segment: &Segment, window: u32, state: &mut AckState) {

@@ -185,12 +185,13 @@ fn dctcp_echoes_on_after_the_sender_has_confirmed() {
 
 #[test]
 fn dctcp_reduces_by_half_the_share_of_marks() {
-    // Without a history, the share is taken for all (RFC 8257, section 4.2), less a sixteenth for the first window.
+    // Without a history, the share is taken for all (RFC 8257, section 4.2). The ACK that ends a window belongs to it: the
+    // share fades by a sixteenth, and gets a sixteenth for this ACK, of which all is marked.
     let mut t = Script::client(&plain(), "dctcp", 100.0);
     t.write(u64::MAX);
     t.at(200.0, ack(1001).flagged(ECE));
     assert_eq!(t.end.info(t.now).ca_state, CaState::Cwr);
-    assert_eq!(t.end.info(t.now).ssthresh, Some(10 - 10 * 15 / 16 / 2));
+    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
 
     // Four windows without marks: 10, 20, 40, 80 segments.
     let mut t = Script::client(&plain(), "dctcp", 100.0);
@@ -204,7 +205,7 @@ fn dctcp_reduces_by_half_the_share_of_marks() {
     assert_eq!(t.cwnd(), 160);
     t.sent();
     t.at(600.0, ack(end + 1000).flagged(ECE));
-    let alpha = (15.0f64 / 16.0).powi(5);
+    let alpha = (15.0f64 / 16.0).powi(5) + 1.0 / 16.0;
     let expected = 160.0 * (1.0 - alpha / 2.0);
     let got = f64::from(t.end.info(t.now).ssthresh.expect("a reduction"));
     assert!((got - expected).abs() < 1.0, "{got}, not {expected}");
@@ -223,4 +224,20 @@ fn dctcp_answers_loss_by_half_whatever_the_share_of_marks() {
     t.at(500.0, ack(70_001).sacks(&[(71_001, 110_001)]));
     assert_eq!(t.end.info(t.now).ca_state, CaState::Recovery);
     assert_eq!(t.end.info(t.now).ssthresh, Some(40));
+}
+
+#[test]
+fn dctcp_halves_the_present_window_when_loss_follows_a_mark() {
+    let mut t = Script::client(&plain(), "dctcp", 100.0);
+    t.write(u64::MAX);
+    t.sent();
+    for i in 1..=4 {
+        t.at(200.0 + f64::from(i), ack(i * 1000 + 1).flagged(ECE));
+    }
+    assert_eq!((t.end.info(t.now).ca_state, t.end.info(t.now).ssthresh), (CaState::Cwr, Some(5)));
+    let window = t.cwnd();
+    assert!(window < 10, "{window}");
+    t.at(210.0, ack(4001).sacks(&[(5001, 8001)]));
+    assert_eq!(t.end.info(t.now).ca_state, CaState::Recovery);
+    assert_eq!(t.end.info(t.now).ssthresh, Some(window / 2));
 }
