@@ -5,6 +5,7 @@ use tcplab_control::{AckSample, CaState, RateSample};
 use crate::ack_flags::AckFlags;
 use crate::scoreboard::{BURST_START, EVER_RETRANS, HAS_FIN, LONE_RUNT, LOST, RETRANS, SACKED};
 use crate::seq::{after, before};
+use crate::transmit::Push;
 use crate::{Connection, Segment};
 
 // Flags of `in_ack_event` (Linux `enum tcp_ca_ack_event_flags`).
@@ -410,7 +411,7 @@ impl Connection {
         match rexmit {
             Rexmit::Nothing => return,
             Rexmit::New => {
-                self.push_pending();
+                self.push(Push::Trial);
                 if after(self.sk.snd_nxt, self.sk.high_seq) {
                     return;
                 }

@@ -25,10 +25,24 @@ const TSO_DEFER_ACK_US: u64 = 1_000;
 pub(crate) enum Push {
     /// Because there is some.
     Pending,
+    /// Because F-RTO asks for new data (RFC 5682, section 3.1, step 2.b), which Nagle's algorithm does not hold back.
+    Trial,
     /// One burst.
     One,
     /// As a tail loss probe: one burst, whatever the congestion window.
     Probe,
+}
+
+impl Push {
+    /// As many bursts as may be sent, not one.
+    fn is_all(self) -> bool {
+        matches!(self, Push::Pending | Push::Trial)
+    }
+
+    /// Nagle's algorithm may hold a short segment back (`TCP_NAGLE_OFF` where it may not).
+    fn obeys_nagle(self) -> bool {
+        matches!(self, Push::Pending | Push::One)
+    }
 }
 
 impl Connection {
@@ -71,8 +85,13 @@ impl Connection {
 
     /// Sends what may be sent; arms the zero-window probe if nothing may and nothing is out.
     pub(crate) fn push_pending(&mut self) {
+        self.push(Push::Pending);
+    }
+
+    /// The same, `push` saying why.
+    pub(crate) fn push(&mut self, push: Push) {
         if self.established && self.has_unsent() {
-            self.write_xmit(Push::Pending);
+            self.write_xmit(push);
             self.arm_window_probe();
         }
     }
@@ -97,15 +116,15 @@ impl Connection {
                 break;
             }
             if first <= mss {
-                if is_last && push != Push::Probe && !fin && self.nagle_holds_back(first < mss) {
+                if is_last && push.obeys_nagle() && !fin && self.nagle_holds_back(first < mss) {
                     break;
                 }
-            } else if push == Push::Pending
+            } else if push.is_all()
                 && self.defers_burst(first, is_last, max_segments, &mut cwnd_limited, &mut rwnd_limited)
             {
                 break;
             }
-            let bytes = if first <= mss { first } else { self.burst_bytes(first, quota) };
+            let bytes = if first <= mss { first } else { self.burst_bytes(first, quota, push) };
             if self.small_queue_holds_back(bytes, false) {
                 break;
             }
@@ -115,7 +134,7 @@ impl Connection {
                 bytes == unsent
             };
             sent += self.send_burst(bytes, fin && bytes == unsent, is_pushed);
-            if push != Push::Pending {
+            if !push.is_all() {
                 break;
             }
         }
@@ -160,7 +179,7 @@ impl Connection {
     }
 
     /// Bytes of the next burst, from a buffer of `first` that are more than a segment (`tcp_mss_split_point`).
-    fn burst_bytes(&self, first: u32, quota: u32) -> u32 {
+    fn burst_bytes(&self, first: u32, quota: u32, push: Push) -> u32 {
         let mss = self.current_mss();
         let maximum = mss.saturating_mul(quota);
         let allowed = first.min(self.window_end().wrapping_sub(self.sk.snd_nxt));
@@ -168,7 +187,7 @@ impl Connection {
             return maximum;
         }
         let partial = allowed % mss;
-        if self.nagle_holds_back(partial != 0) { allowed - partial } else { allowed }
+        if push.obeys_nagle() && self.nagle_holds_back(partial != 0) { allowed - partial } else { allowed }
     }
 
     /// Nagle's algorithm with Minshall's change: a small segment waits only for another small one.

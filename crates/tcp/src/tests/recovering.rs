@@ -370,6 +370,20 @@ fn after_a_real_timeout_the_rest_is_retransmitted_in_slow_start() {
 }
 
 #[test]
+fn nagle_does_not_hold_back_what_f_rto_sends() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    t.write(500);
+    t.write(500);
+    t.until(450.0);
+    assert_eq!(t.sent(), ["1:501 P", "501:1001 P"], "the second as a probe");
+    t.write(500);
+    t.until(750.0);
+    assert_eq!((state(&t), t.sent()), (CaState::Loss, vec!["1:501 P".to_owned()]));
+    t.at(760.0, ack(501));
+    assert_eq!(t.sent(), ["1001:1501 P"]);
+}
+
+#[test]
 fn a_zero_window_is_probed_with_back_off() {
     let mut t = ten_out(&plain(), "reno");
     t.at(200.0, ack(10_001).windowed(0));
