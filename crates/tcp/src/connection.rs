@@ -9,6 +9,7 @@ use crate::ecn::EcnState;
 use crate::gro::Gro;
 use crate::handshake::TIMESTAMP_BYTES;
 use crate::receive::Receiver;
+use crate::segment::{ACK, RST};
 use crate::sender::Sender;
 use crate::seq::before;
 use crate::timers::Timers;
@@ -274,7 +275,8 @@ impl Connection {
         if matches!(self.state, State::Aborted | State::Closed) {
             return;
         }
-        self.send_reset(self.sk.snd_nxt);
+        // It acknowledges as well, as Linux's does (`tcp_send_active_reset`).
+        self.send_reset(self.sk.snd_nxt, RST | ACK);
         self.abort();
     }
 

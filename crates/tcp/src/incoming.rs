@@ -33,7 +33,7 @@ impl Connection {
             State::Closed => self.handle_closed(segment),
             State::Aborted => {
                 if segment.flags & RST == 0 {
-                    self.send_reset(segment.ack);
+                    self.send_reset(segment.ack, RST);
                 }
             }
         }
@@ -195,9 +195,9 @@ impl Connection {
         }
     }
 
-    pub(crate) fn send_reset(&mut self, seq: u32) {
+    pub(crate) fn send_reset(&mut self, seq: u32, flags: u8) {
         let mut reset = self.header();
-        reset.flags = RST;
+        reset.flags = flags;
         reset.ae = false;
         reset.seq = seq;
         reset.sack_count = 0;

@@ -1,7 +1,7 @@
 //! The sender's side: loss detection, recovery, undo, timeouts.
 
-use super::script::{Script, ack, data, pairs, plain, segment};
-use crate::segment::{ACK, FIN};
+use super::script::{OURS, Script, ack, data, pairs, plain, segment};
+use crate::segment::{ACK, FIN, RST};
 use crate::{Config, Notice, Segment};
 use tcplab_control::CaState;
 
@@ -419,14 +419,22 @@ fn a_receiver_that_reneges_is_survived() {
 #[test]
 fn a_reset_ends_the_connection() {
     let mut t = ten_out(&plain(), "reno");
-    t.at(110.0, segment(crate::segment::RST));
+    t.at(110.0, segment(RST));
     assert!(t.noticed(Notice::Aborted));
     t.at(120.0, data(1, 11));
     assert_eq!(t.sent(), ["reset 1"]);
     // One that does not fit exactly is only answered (RFC 5961).
     let mut t = ten_out(&plain(), "reno");
-    t.at(110.0, Segment { seq: 500, ..segment(crate::segment::RST) });
+    t.at(110.0, Segment { seq: 500, ..segment(RST) });
     assert_eq!(t.sent(), ["ack 1"]);
+}
+
+#[test]
+fn who_gives_up_resets_and_acknowledges() {
+    let mut t = ten_out(&plain(), "reno");
+    t.end.reset(t.now);
+    let reset = t.segments().remove(0);
+    assert_eq!((reset.flags, reset.seq), (RST | ACK, OURS.wrapping_add(10_001)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::segment::{ACK, AccEcnOption, CWR, ECE, FIN, PSH, RST, SYN, Segment};
 use crate::{Config, Connection, Notice};
 
 /// Where our sequence starts; near the wrap, so that every script crosses it.
-const OURS: u32 = 0xffff_f000;
+pub(crate) const OURS: u32 = 0xffff_f000;
 /// Where the peer's starts.
 const THEIRS: u32 = 0xffff_fc00;
 
