@@ -22,6 +22,8 @@ pub(crate) struct Receiver {
     /// Payload bytes that arrived in order, ever.
     pub bytes: u64,
     pub held: Reassembly,
+    /// Memory of what is unread or held.
+    pub memory: u64,
     /// Sequence number of the peer's FIN.
     fin: Option<u32>,
     /// The FIN arrived in order.
@@ -49,6 +51,7 @@ impl Receiver {
             unread: 0,
             bytes: 0,
             held: Reassembly::default(),
+            memory: 0,
             fin: None,
             closed: false,
             reads_at_once: true,
@@ -108,7 +111,7 @@ impl Connection {
             self.queue_in_order(segment, end, size);
             return;
         }
-        self.queue_out_of_order(segment, end);
+        self.queue_out_of_order(segment, end, size);
     }
 
     /// Tells the sender again where we are.
@@ -126,6 +129,9 @@ impl Connection {
 
     #[inline(always)]
     fn queue_in_order(&mut self, segment: &Segment, end: u32, size: u32) {
+        if segment.len > 0 {
+            self.charge_memory(segment.len, size);
+        }
         self.advance_receive(end);
         if segment.len > 0 {
             self.note_data_received(size, segment.flags);
@@ -181,7 +187,7 @@ impl Connection {
         self.rcv.unread += u64::from(bytes);
     }
 
-    fn queue_out_of_order(&mut self, segment: &Segment, end: u32) {
+    fn queue_out_of_order(&mut self, segment: &Segment, end: u32, size: u32) {
         self.ecn_on_data(segment.ecn);
         let start = segment.seq;
         if self.rcv.held.displaces_blocks(start, end) {
@@ -189,6 +195,9 @@ impl Connection {
         }
         self.rcv.delack.schedule();
         let new = self.rcv.held.insert(start, end);
+        if new > 0 {
+            self.charge_memory(segment.len, size);
+        }
         if new > 0 && self.sack_ok {
             self.grow_window(earlier(end, start.wrapping_add(segment.len)).wrapping_sub(start));
         }
@@ -199,6 +208,7 @@ impl Connection {
     pub(crate) fn read_bytes(&mut self, maximum: u64) -> u64 {
         let bytes = self.rcv.unread.min(maximum);
         if bytes > 0 {
+            self.release_memory(bytes, self.rcv.unread + self.rcv.held.bytes());
             self.rcv.unread -= bytes;
             self.rcv.copied = self.rcv.copied.wrapping_add(bytes as u32);
             self.adjust_receive_space();

@@ -24,6 +24,11 @@ const PAGE: u64 = 4_096;
 /// `struct skb_shared_info` and `struct sk_buff` in whole cache lines.
 const SHARED_INFO: u64 = 320;
 const SKB: u64 = 256;
+/// Segments that share a descriptor while they wait for the reader (`MAX_SKB_FRAGS` and the first).
+const SEGMENTS_OF_SKB: u64 = 18;
+/// Memory and payload of a buffer into which what waits is copied together (`tcp_collapse`).
+const COLLAPSED: u64 = PAGE + SKB;
+const COLLAPSED_PAYLOAD: u64 = PAGE - SHARED_INFO;
 
 #[derive(Debug)]
 pub(crate) struct ReceiveWindow {
@@ -161,6 +166,13 @@ fn memory_of(payload: u64) -> u64 {
     PAGE + SKB + (frame - first).next_multiple_of(PAGE)
 }
 
+/// The mean of what a segment takes behind others that wait for the reader: those within a page share descriptors (Linux
+/// `tcp_try_coalesce`).
+fn memory_behind_others(payload: u64) -> u64 {
+    let memory = memory_of(payload);
+    if memory > PAGE { memory } else { memory - (SKB - SKB / SEGMENTS_OF_SKB) }
+}
+
 impl Connection {
     /// The connection is established (`tcp_init_buffer_space`).
     pub(crate) fn start_receive_window(&mut self) {
@@ -181,10 +193,31 @@ impl Connection {
 
     /// Free room, as payload (`tcp_space`).
     fn receive_space(&self) -> u64 {
-        self.rcv
-            .window
-            .payload_of(self.rcv.window.buffer)
-            .saturating_sub(self.rcv.unread + self.rcv.held.bytes())
+        self.rcv.window.payload_of(self.rcv.window.buffer.saturating_sub(self.rcv.memory))
+    }
+
+    /// Charges the buffer with `len` bytes that arrived in segments of `size` (`skb_set_owner_r`).
+    pub(crate) fn charge_memory(&mut self, len: u32, size: u32) {
+        let (len, size) = (u64::from(len), u64::from(size));
+        let is_first = self.rcv.memory == 0;
+        let memory = |payload| if is_first { memory_of(payload) } else { memory_behind_others(payload) };
+        self.rcv.memory += if len <= size { memory(len) } else { memory(size) * len.div_ceil(size) };
+        if self.rcv.memory > self.rcv.window.buffer {
+            self.collapse(len);
+        }
+    }
+
+    /// The buffer is full of small segments: they are copied together (`tcp_prune_queue`). `len` bytes have just arrived.
+    #[cold]
+    fn collapse(&mut self, len: u64) {
+        let payload = self.rcv.unread + self.rcv.held.bytes() + len;
+        self.rcv.memory = self.rcv.memory.min(payload * COLLAPSED / COLLAPSED_PAYLOAD);
+    }
+
+    /// The application has read `bytes` of the `held` that were charged.
+    pub(crate) fn release_memory(&mut self, bytes: u64, held: u64) {
+        let memory = self.rcv.memory;
+        self.rcv.memory = if bytes == held { 0 } else { memory - memory * bytes / held };
     }
 
     /// The window that could be advertised now (`__tcp_select_window`).
@@ -378,6 +411,17 @@ mod tests {
         for (payload, memory, ratio) in [(1448, 2_176, 170), (536, 1_280, 107), (8_948, 12_544, 182)] {
             assert_eq!((memory_of(payload), payload * 256 / memory_of(payload)), (memory, ratio));
         }
+    }
+
+    #[test]
+    fn segments_that_wait_share_descriptors() {
+        // Measured on Linux 6.18 as `rmem_alloc` of 99 and 54 segments that wait.
+        for (payload, segments, memory) in [(1448, 99, 191_616), (300, 45, 35_328)] {
+            let ours = memory_of(payload) + (segments - 1) * memory_behind_others(payload);
+            assert!(ours.abs_diff(memory) <= memory / 100, "{ours}, not {memory}");
+        }
+        // Those that do not fit into a page do not.
+        assert_eq!(memory_behind_others(8_948), memory_of(8_948));
     }
 
     #[test]

@@ -297,3 +297,22 @@ fn a_fixed_receive_buffer_is_not_tuned() {
     // Twice the buffer, of which 1000 in 1728 bytes are payload (148/256), less a segment in reserve.
     assert!((114_000..=115_625).contains(&maximum), "{maximum}");
 }
+
+#[test]
+fn a_buffer_that_nobody_reads_holds_as_much_as_linux_s() {
+    let config = Config { receive_buffer: Some(100_000), ..Config::default() };
+    let mut t = Script::client(&config, "reno", 10.0);
+    t.end.read_at_once(false);
+    let (mut now, mut end) = (20, 1);
+    while now < 2_000 {
+        if t.end.rcv.window.left(t.end.rcv.nxt) >= 1448 {
+            t.at(f64::from(now), data(end, end + 1448).stamped(now, 1));
+            end += 1448;
+        } else {
+            t.until(f64::from(now));
+        }
+        now += 4;
+    }
+    // Measured on Linux 6.18 behind a TAP device: 146,248.
+    assert!((143_000..149_000).contains(&t.end.bytes_received()), "{}", t.end.bytes_received());
+}
