@@ -21,6 +21,7 @@ import control_matrix
 import lanes
 import numpy as np
 import polars as pl
+import queueing
 import situations
 import virtual_time
 
@@ -246,6 +247,8 @@ TABLES = {
         paths,
     ),
     "echoes": Table(["bytes", "sim us", "kernel us", "empty link us", "kernel less sim us"], echoes),
+    "queueing": Table(queueing.COLUMNS, lambda folder: queueing.rows(folder, run), timed=False),
+    "poisson": Table(queueing.KERNEL_COLUMNS, lambda folder: queueing.kernel_rows(folder, run, overloaded)),
     "datagrams": Table(["rate asked", "rate off by", "datagrams lost", "jitter us"], datagrams),
     "matrix": Table(
         control_matrix.COLUMNS,

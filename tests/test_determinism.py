@@ -27,9 +27,9 @@ def _digest(path: Path) -> str:
 def anything_random(plan: Any) -> bool:
     """Whether a random stream is ever drawn from.
 
-    That is: a chance to lose, damage, repeat, reorder or delay; random pauses; BBR, which begins PROBE_BW in
-    a phase picked at random (section 4.3.4.3 of its first draft); the backoffs of a medium's stations; a
-    link that changes while routing protocols run, whose timers have random phases.
+    That is: a chance to lose, damage, repeat, reorder or delay; random pauses or intervals; BBR, which begins
+    PROBE_BW in a phase picked at random (section 4.3.4.3 of its first draft); the backoffs of a medium's
+    stations; a link that changes while routing protocols run, whose timers have random phases.
     """
     if plan.get("media"):
         return True
@@ -46,7 +46,7 @@ def anything_random(plan: Any) -> bool:
 
 def _random_flow(flow: Any) -> bool:
     pauses = (flow.get("pattern") or {}).get("distribution")
-    return pauses == "exponential" or (flow.get("cc") or {}).get("name") == "bbr1"
+    return "exponential" in (pauses, flow.get("spacing")) or (flow.get("cc") or {}).get("name") == "bbr1"
 
 
 def _random_direction(settings: dict[str, Any]) -> bool:

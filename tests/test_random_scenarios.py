@@ -86,6 +86,7 @@ def _flow(chance: random.Random, name: str) -> dict[str, Any]:
         {"kind": "tcp", "bytes": "90 kB", "streams": 3, **tcp},
         {"kind": "tcp", "pattern": {"on": "100 ms", "off": "200 ms", "distribution": "exponential"}, **tcp},
         {"kind": "udp", "rate": f"{chance.randint(50, 5000)} kbit/s", "duration": "1 s"},
+        {"kind": "udp", "rate": "300 kbit/s", "spacing": "exponential", "streams": 2, "bytes": "20 kB"},
         {"kind": "request", "request": "300 B", "response": "20 kB", "think": "20 ms", **tcp},
         {"kind": "http", "sizes": ["2 kB", "40 kB"], "connections": 3, **tcp},
         {"kind": "echo", "sizes": [1, 3000], "iterations": 10, **tcp},

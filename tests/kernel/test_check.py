@@ -101,6 +101,19 @@ def test_a_missing_iperf3_is_named_with_the_command_that_installs_it(monkeypatch
     assert only(check({"generator": "iperf3"})).fix == "sudo apt-get install iperf3"
 
 
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"kind": "udp", "rate": "1 Mbit/s", "spacing": "exponential"}, "spacing"),
+        ({"kind": "tcp", "pattern": {"on": "1 s", "off": "1 s"}}, "pattern"),
+    ],
+)
+def test_what_iperf3_cannot_send_is_refused(settings: dict[str, Any], key: str) -> None:
+    found = [one for one in check({"generator": "iperf3", **settings}) if f"`{key}`" in one.fix]
+    assert only(found).fatal
+    assert check(settings) == []
+
+
 def test_an_iperf3_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "iperf3"
     program.write_text("#!/bin/sh\necho 'iperf 3.9 (cJSON 1.7.13)'\n", encoding="ascii")

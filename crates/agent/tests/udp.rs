@@ -51,6 +51,32 @@ fn every_datagram_arrives_once_and_at_the_rate_asked() {
     }
 }
 
+/// Datagrams of a Poisson process with a second's time to be sent.
+fn a_random_second(rate: u64, seed: u64) -> u64 {
+    let mut lab = Lab::new(&format!("poisson{rate}"));
+    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": rate, "payload": 1000,
+        "spacing": "exponential", "stop": 9 * SECOND,
+        "pattern": {"on": SECOND, "off": 9 * SECOND, "distribution": "constant"}});
+    lab.flow(flow, json!({"seed": seed}));
+    // A sender that was held up catches up in the pause.
+    lab.run(4 * SECOND);
+    lab.assert_no_errors();
+    sum(&lab.rows("flows", "a"), "bytes_sent") / 1000
+}
+
+// However busy the machine, the seed alone decides how many leave.
+#[test]
+fn a_poisson_process_sends_at_its_mean_rate_as_the_seed_decides() {
+    skip_if_unable!();
+    // 1000 and 50,000 datagrams on average: more than ten thousand a second leave together.
+    for rate in [8_000_000, 400_000_000] {
+        let sent = [1, 1, 2].map(|seed| a_random_second(rate, seed));
+        let mean = (rate / 8000) as f64;
+        assert!(sent.iter().all(|&sent| (sent as f64 - mean).abs() < 4.0 * mean.sqrt()), "{sent:?}");
+        assert!(sent[0] == sent[1] && sent[1] != sent[2], "{sent:?}");
+    }
+}
+
 #[test]
 fn a_number_of_bytes_ends_both_ends_without_a_deadline() {
     skip_if_unable!();

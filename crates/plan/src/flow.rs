@@ -29,7 +29,7 @@ pub use ping::Ping;
 pub use request::Request;
 pub use requests::{Object, Requests};
 pub use tcp::Tcp;
-pub use udp::Udp;
+pub use udp::{Spacing, Udp};
 
 /// One named traffic source and sink.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -58,6 +58,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("pages", "count"),
     ("think_time", "think"),
     ("memory", "size"),
+    ("arrivals", "spacing"),
+    ("interarrival", "spacing"),
 ];
 
 /// Other words for the same value.

@@ -203,6 +203,28 @@ fn datagrams_are_ecn_capable_by_a_number() {
 }
 
 #[test]
+fn intervals_between_datagrams_are_equal_or_exponential() {
+    let spaced = |given: &str| flow(&format!("{{name: a, kind: udp, rate: 1 Mbit/s{given}}}"));
+    let [even, constant, random] =
+        ["", ", spacing: constant", ", spacing: exponential"].map(|given| spaced(given).expect("a plan"));
+    assert_eq!(even, constant);
+    assert_eq!(even.traffic.to_string(), "udp at 1 Mbit/s, 1472 B datagrams");
+    assert_eq!(random.traffic.to_string(), "udp at 1 Mbit/s, 1472 B datagrams at exponential intervals");
+    // A plan without it is as it always was.
+    let json = |flow: &Flow| serde_json::to_value(flow).expect("JSON");
+    assert_eq!((json(&even).get("spacing"), &json(&random)["spacing"]), (None, &"exponential".into()));
+    for plan in [&even, &random] {
+        assert_eq!(&serde_json::from_value::<Flow>(json(plan)).expect("a flow"), plan);
+    }
+    for (given, meant) in [("spacing: poisson", "exponential"), ("arrivals: exponential", "spacing")] {
+        let said = spaced(&format!(", {given}")).expect_err("a hint");
+        assert!(said.ends_with(&format!("did you mean `{meant}`?")), "{said}");
+    }
+    // Connections send as their controls decide.
+    assert!(flow("{name: a, kind: tcp, spacing: exponential}").expect_err("unknown").contains("`spacing`"));
+}
+
+#[test]
 fn a_flow_has_a_codepoint_by_number_or_name() {
     let read = |written: &str| flow(written).map(|flow| flow.dscp);
     assert_eq!(read("{name: a, kind: ping, dscp: EF}"), Ok(46));

@@ -13,12 +13,13 @@ use crate::cache::Stored;
 use crate::capture;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
+use crate::exponential::Poisson;
 use crate::http::{Browser, Http};
 use crate::network::{DirectionId, Names, Network, NodeId};
 use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
-use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Traffic};
+use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Spacing, Traffic};
 use crate::recorder::NOWHERE;
 use crate::relay::{self, Relay};
 use crate::request::Request;
@@ -215,8 +216,11 @@ impl Maker<'_> {
                 let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
                 self.connection(Box::new(Echo::new(job, stop)))
             }
-            Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, .. }) => {
-                let pacer = Pacer::new(*rate, *payload, self.flow.start);
+            Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, spacing, .. }) => {
+                let mut pacer = Pacer::new(*rate, *payload, self.flow.start);
+                if *spacing == Spacing::Exponential {
+                    pacer = pacer.at_random(Poisson::new(*rate, *payload, self.seed("spacing")));
+                }
                 let udp = UdpStream::new(*payload, *bytes, pacer, self.pauses(pattern), stop);
                 StreamKind::Udp(Box::new(udp))
             }

@@ -16,6 +16,7 @@ mod cache;
 mod echo;
 mod end_timers;
 mod error;
+mod exponential;
 mod histogram;
 mod http;
 mod look_ahead;

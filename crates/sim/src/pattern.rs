@@ -5,6 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use tcplab_units::Span;
 
+use crate::exponential::exponential;
 use crate::plan::{Pattern, PatternDistribution};
 
 /// Draws times of sending and of silence, from a random stream of its own.
@@ -30,39 +31,12 @@ impl Pauses {
     fn draw(&mut self, mean: Span) -> Span {
         match self.pattern.distribution {
             PatternDistribution::Constant => mean,
-            PatternDistribution::Exponential => exponential(mean, self.random.next_u64()),
+            PatternDistribution::Exponential => {
+                let ns = (u128::from(mean.as_ns()) * exponential(self.random.next_u64())) >> 64;
+                Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
+            }
         }
     }
-}
-
-/// An exponentially distributed time: −mean · ln(u) with u = (random + 1) / 2^64, in integers.
-fn exponential(mean: Span, random: u64) -> Span {
-    // ln 2 in units of 2^-32.
-    const LN_2: u128 = 2_977_044_472;
-    let Some(value) = random.checked_add(1) else { return Span::ZERO };
-    // −log2(u) = 64 − log2(random + 1), in units of 2^-32.
-    let bits = (64u64 << 32) - log2(value);
-    let ns = (u128::from(mean.as_ns()) * u128::from(bits) * LN_2) >> 64;
-    Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
-}
-
-/// Binary logarithm of `value` > 0 in units of 2^-32: the fraction comes bit by bit, by squaring the
-/// mantissa and noting whether it passes 2.
-fn log2(value: u64) -> u64 {
-    let whole = 63 - value.leading_zeros();
-    let mut mantissa = value << value.leading_zeros();
-    let mut fraction = 0u64;
-    for _ in 0..32 {
-        let square = u128::from(mantissa) * u128::from(mantissa);
-        fraction <<= 1;
-        if square >> 127 == 1 {
-            fraction |= 1;
-            mantissa = (square >> 64) as u64;
-        } else {
-            mantissa = (square >> 63) as u64;
-        }
-    }
-    (u64::from(whole) << 32) + fraction
 }
 
 #[cfg(test)]
@@ -77,14 +51,6 @@ mod tests {
     fn constant_times_are_the_means() {
         let mut pauses = pauses(PatternDistribution::Constant, 1);
         assert_eq!((pauses.on(), pauses.off()), (Span::from_ms(200), Span::from_ms(800)));
-    }
-
-    #[test]
-    fn the_integer_logarithm_is_that_of_floating_point() {
-        for value in [1u64, 2, 3, 10, 12345, 1 << 40, u64::MAX / 3, u64::MAX] {
-            let exact = (value as f64).log2();
-            assert!((log2(value) as f64 / 2f64.powi(32) - exact).abs() < 1e-9, "log2({value})");
-        }
     }
 
     #[test]

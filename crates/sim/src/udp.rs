@@ -1,9 +1,11 @@
-//! Evenly paced datagrams, and what their receiver finds missing.
+//! When datagrams leave, and what their receiver finds missing.
 
 use tcplab_units::{Rate, Span, Time};
 
+use crate::exponential::Poisson;
+
 /// When each datagram leaves: datagram k exactly k · payload · 8 / rate after the first, rounded down to a
-/// nanosecond, without drift.
+/// nanosecond, without drift. Or the intervals are those of a Poisson process, with this mean.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     next: Time,
@@ -12,6 +14,7 @@ pub(crate) struct Pacer {
     interval: u64,
     interval_remainder: u64,
     rate: u64,
+    poisson: Option<Box<Poisson>>,
 }
 
 impl Pacer {
@@ -25,6 +28,18 @@ impl Pacer {
             interval: numerator / rate,
             interval_remainder: numerator % rate,
             rate,
+            poisson: None,
+        }
+    }
+    /// The same with intervals of `poisson`, the first of which precedes the first datagram.
+    pub(crate) fn at_random(mut self, poisson: Poisson) -> Pacer {
+        self.poisson = Some(Box::new(poisson));
+        self
+    }
+    /// The source starts: the first datagram of even ones leaves at once.
+    pub(crate) fn start(&mut self) {
+        if self.poisson.is_some() {
+            self.advance();
         }
     }
     /// When the next datagram leaves.
@@ -33,6 +48,10 @@ impl Pacer {
     }
     /// A datagram has left.
     pub(crate) fn advance(&mut self) {
+        if let Some(poisson) = &mut self.poisson {
+            self.next += poisson.interval();
+            return;
+        }
         let short_of_one = self.rate - self.interval_remainder;
         if self.remainder >= short_of_one {
             self.remainder -= short_of_one;

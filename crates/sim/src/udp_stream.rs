@@ -35,8 +35,9 @@ impl UdpStream {
         mut pauses: Option<Pauses>,
         stop: Time,
     ) -> UdpStream {
-        let pause = pauses.as_mut().map_or(Time::NEVER, |pauses| pacer.next() + pauses.on());
-        UdpStream {
+        let start = pacer.next();
+        let pause = pauses.as_mut().map_or(Time::NEVER, |pauses| start + pauses.on());
+        let mut stream = UdpStream {
             payload,
             bytes_left: bytes,
             pacer,
@@ -48,7 +49,12 @@ impl UdpStream {
             stopped: bytes == Some(0),
             reception: Reception::new(),
             last_delivery: Time::ZERO,
+        };
+        stream.pacer.start();
+        if stream.pacer.next() > start {
+            stream.skip_pauses();
         }
+        stream
     }
 
     /// Datagrams sent.
@@ -73,13 +79,17 @@ impl UdpStream {
         self.bytes_left.is_none() && self.stop == Time::NEVER
     }
 
-    /// The time of the next datagram has come.
+    /// It starts, or the time of the next datagram or of its end has come.
     pub(crate) fn wake<M: Mode>(&mut self, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let now = sim.now();
         if now >= self.stop {
             self.stopped = true;
         }
         if self.stopped {
+            return;
+        }
+        if now < self.pacer.next() {
+            sim.set_timer(endpoints.place, Timer::Application, self.pacer.next().min(self.stop));
             return;
         }
         let payload = self.bytes_left.map_or(self.payload, |left| left.min(u64::from(self.payload)) as u32);

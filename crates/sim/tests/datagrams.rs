@@ -1,7 +1,9 @@
 //! UDP flows in the simulator.
 
+use std::collections::BTreeSet;
+
 use crate::common::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn on_an_ample_link_every_datagram_arrives_at_the_rate_asked_for() {
@@ -158,4 +160,89 @@ fn exponential_pauses_come_from_the_seed() {
     assert_ne!(sent(1), sent(2));
     // 2/5 of 50,000 on average; 100 periods of standard deviation about 1/sqrt(100) each.
     assert!((12_000..28_000).contains(&sent(1)), "{}", sent(1));
+}
+
+/// Datagrams of a Poisson process: 1000 a second on average, on a link that never delays them for long.
+fn poisson(settings: Value) -> Value {
+    let traffic = with(with(udp(8_000_000), json!({"spacing": "exponential"})), settings);
+    let link = || direction(1_000_000_000, MS);
+    path(link(), link(), vec![flow("u", traffic)])
+}
+
+fn sent(run: &Run) -> Vec<i64> {
+    run.tables.flows.segments_sent.iter().flatten().collect()
+}
+
+#[test]
+fn exponential_spacing_keeps_the_mean_rate_and_begins_with_an_interval() {
+    let mut plan = poisson(json!({"streams": 40}));
+    plan["sample"]["packets"] = json!(true);
+    let run = run(&plan);
+    let total: i64 = sent(&run).iter().sum();
+    // 40 · 5 s · 1000 a second; four standard deviations of a Poisson variable.
+    assert!((total - 200_000).abs() < 4 * 448, "{total}");
+    let packets = &run.tables.packets;
+    let of_stream = |stream: i64| {
+        let times = packets.stream.iter().zip(packets.time.iter());
+        times.filter_map(move |(of, time)| if of == Some(stream) { time } else { None }).min()
+    };
+    let first: BTreeSet<i64> = (0..40).filter_map(of_stream).collect();
+    assert_eq!(first.len(), 40, "each stream has its own intervals");
+    // Forty exponential times: the mean's standard deviation is 1 / √40 of it.
+    let mean = first.iter().sum::<i64>() as f64 / 40.0 / MS as f64;
+    assert!((mean - 1.0).abs() < 4.0 / 40f64.sqrt(), "{mean} ms until the first");
+}
+
+#[test]
+fn exponential_spacing_with_pauses_keeps_the_mean_rate() {
+    for (on, off, distribution) in
+        [(MS, 2 * MS, "constant"), (10 * MS, 30 * MS, "constant"), (10 * MS, 90 * MS, "exponential")]
+    {
+        let pattern = json!({"pattern": {"on": on, "off": off, "distribution": distribution}, "streams": 40});
+        let total: i64 = sent(&run(&poisson(pattern))).iter().sum();
+        let mean = 200_000.0 * on as f64 / (on + off) as f64;
+        // Besides the process, the times of sending vary: 40 · 50 pairs of them, each for 10 datagrams.
+        let pauses = if distribution == "constant" { 0.0 } else { 2.0 * 2000.0 * 10f64.powi(2) };
+        // Constant ones begin together: a stream has at most one time of sending more than its share.
+        let surplus = 40.0 * on as f64 / MS as f64;
+        assert!(
+            (total as f64 - mean).abs() < 4.0 * (mean + pauses).sqrt() + surplus,
+            "on {on}, off {off}: {total} datagrams, {mean} expected"
+        );
+    }
+}
+
+#[test]
+fn exponential_spacing_comes_from_the_seed_and_is_not_that_of_the_pauses() {
+    let pattern = json!({"pattern": {"on": 20 * MS, "off": 30 * MS, "distribution": "exponential"}});
+    let sent = |seed: u64| sent(&run(&with(poisson(pattern.clone()), json!({"seed": seed}))));
+    assert_eq!(sent(1), sent(1));
+    assert_ne!(sent(1), sent(2));
+}
+
+#[test]
+fn bytes_and_stop_end_exponential_spacing() {
+    let run_of = |settings: Value| run(&poisson(settings));
+    let run = run_of(json!({"bytes": 2500, "stop": null}));
+    let row = run.flow("u");
+    assert_eq!(run.tables.flows.segments_sent.get(row), Some(3));
+    assert_eq!(run.tables.flows.bytes_received.get(row), Some(2500));
+    assert_eq!(run.tables.flows.complete.get(row), Some(true));
+    // One datagram in 8000 s: none comes before the flow stops.
+    let run = run_of(json!({"rate": 1}));
+    let row = run.flow("u");
+    assert_eq!(run.tables.flows.segments_sent.get(row), Some(0));
+    assert_eq!(run.tables.flows.complete.get(row), Some(true));
+    assert_eq!(run.stats.simulated.as_ns(), 5 * SECOND, "the run ends with the flow");
+    let run = run_of(json!({"rate": 1, "stop": null}));
+    assert_eq!(run.stats.simulated.as_ns(), 10 * SECOND);
+}
+
+#[test]
+fn a_rate_of_many_datagrams_in_a_microsecond_is_kept_by_exponential_spacing() {
+    // Of 16 B at 10 Gbit/s: one in 12.8 ns, of which whole nanoseconds are 12.
+    let settings = json!({"rate": 10_000_000_000u64, "payload": 16, "stop": 5 * MS});
+    let total = sent(&run(&poisson(settings)))[0] as f64;
+    let mean = 5e6 / 12.8;
+    assert!((total - mean).abs() < 4.0 * f64::sqrt(mean), "{total} of {mean}");
 }

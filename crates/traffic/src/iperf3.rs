@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tcplab_plan::{Tcp, Traffic, Udp};
+use tcplab_plan::{Spacing, Tcp, Traffic, Udp};
 use tcplab_probe::Dump;
 use tcplab_probe::Filter;
 use tcplab_probe::diag::Family;
@@ -284,6 +284,9 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             if let Some(rate) = max_pacing_rate {
                 push("--fq-rate", rate.to_string());
             }
+        }
+        Test::Udp(Udp { spacing: Spacing::Exponential, .. }) => {
+            return unable("it sends at equal intervals");
         }
         Test::Udp(Udp { rate, payload, .. }) => {
             push("-b", rate.bits_per_sec().to_string());

@@ -6,6 +6,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tcplab_plan::{Pattern, PatternDistribution};
 use tcplab_units::Span;
 
+/// The random numbers of one stream.
+pub fn random(seed: u64, stream: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
 /// The phases of one stream. It begins by sending.
 #[derive(Debug)]
 pub struct Phases {
@@ -18,13 +23,7 @@ pub struct Phases {
 impl Phases {
     /// The phases from `start` on; without a pattern it sends for ever. The same seed gives the same phases.
     pub fn new(pattern: Option<Pattern>, start: u64, seed: u64, stream: u64) -> Phases {
-        let seed = seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut phases = Phases {
-            pattern,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            sending: true,
-            until: u64::MAX,
-        };
+        let mut phases = Phases { pattern, random: random(seed, stream), sending: true, until: u64::MAX };
         if let Some(pattern) = pattern {
             phases.until = start.saturating_add(phases.draw(pattern.on));
         }

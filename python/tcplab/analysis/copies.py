@@ -30,7 +30,7 @@ def fingerprint(plan: Plan, engine: str, flows: pl.DataFrame) -> str | None:
 
 def _alone(plan: Plan) -> bool:
     flows = plan.get("flows", ())
-    if len(flows) != 1 or any(flows[0].get(key) for key in ("response", "web", "pattern")):
+    if len(flows) != 1 or any(flows[0].get(key) for key in ("response", "web", "pattern", "spacing")):
         return False
     ways = [link[way] for link in plan.get("links", ()) for way in ("forward", "backward")]
     losses = [loss["model"]["kind"] for way in ways if (loss := way.get("loss"))]

@@ -294,6 +294,10 @@ def _generator(flow: Flow) -> Iterator[Problem]:
     if flow.get("generator") != "iperf3":
         return
     where = f"flows.{flow['name']}.generator"
+    if flow.get("pattern"):
+        yield Problem(where, "iperf3 sends without pauses", "leave out `pattern` or `generator`")
+    if flow.get("spacing") == "exponential":
+        yield Problem(where, "iperf3 sends at equal intervals", "leave out `spacing` or `generator`")
     wanted = ".".join(map(str, IPERF3))
     program = located("iperf3")
     if program is None:

@@ -188,6 +188,7 @@ class Flow(_Ends):
     pattern: NotRequired[ReadOnly[Pattern | None]]
     rate: NotRequired[ReadOnly[int]]
     payload: NotRequired[ReadOnly[int]]
+    spacing: NotRequired[ReadOnly[str]]
     ect: NotRequired[ReadOnly[int]]
     request: NotRequired[ReadOnly[int]]
     response: NotRequired[ReadOnly[int]]

@@ -20,6 +20,9 @@ pub struct Udp {
     pub bytes: Option<u64>,
     /// Pauses; none: without pause.
     pub pattern: Option<Pattern>,
+    /// How the intervals between datagrams are distributed.
+    #[serde(default, skip_serializing_if = "Spacing::is_constant")]
+    pub spacing: Spacing,
     /// Datagrams are ECN-capable, ECT(0) or ECT(1); none: they are not. Their sender does not answer marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1))]
@@ -27,6 +30,23 @@ pub struct Udp {
     /// The program that makes the traffic where it is real.
     #[serde(default)]
     pub generator: Generator,
+}
+
+/// How the intervals between a source's datagrams are distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spacing {
+    /// All of them are equal.
+    #[default]
+    Constant,
+    /// Exponentially, the first one from the start: a Poisson process.
+    Exponential,
+}
+
+impl Spacing {
+    fn is_constant(&self) -> bool {
+        *self == Spacing::Constant
+    }
 }
 
 impl Udp {
@@ -80,6 +100,9 @@ impl fmt::Display for Udp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "udp at {}, {} B datagrams", self.rate, self.payload)?;
         self.ect.map_or(Ok(()), |ect| write!(f, " with ECT({ect})"))?;
+        if self.spacing == Spacing::Exponential {
+            f.write_str(" at exponential intervals")?;
+        }
         tcp::amount(f, self.bytes, self.pattern)
     }
 }

@@ -1,17 +1,17 @@
-//! The even sender.
+//! The sender: even, or of a Poisson process.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
-use tcplab_plan::{Traffic, Udp};
+use tcplab_plan::{Spacing, Traffic, Udp};
 use tcplab_probe::{clock, scheduling};
 
 use super::batch::{BATCH, Batch};
 use super::schedule::Schedule;
 use crate::counter::Counter;
-use crate::pattern::Phases;
+use crate::pattern::{self, Phases};
 use crate::tcp::ports;
 use crate::{Context, End, Interval, Summary, Totals, TrafficError};
 
@@ -34,7 +34,9 @@ pub fn run(
     context: &Context,
     totals: &Totals,
 ) -> Result<(), TrafficError> {
-    let Traffic::Udp(Udp { rate, payload, bytes, pattern, .. }) = end.flow.traffic else { return Ok(()) };
+    let Traffic::Udp(Udp { rate, payload, bytes, pattern, spacing, .. }) = end.flow.traffic else {
+        return Ok(());
+    };
     let broken = |source| TrafficError::Broken { stream, address, source };
     scheduling::be_prompt();
     if !context.sleep_until(end.start()) {
@@ -42,11 +44,18 @@ pub fn run(
     }
     socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;
     let cpu = clock::thread_cpu();
+    let mut schedule = Schedule::new(payload, rate.bits_per_sec(), end.start());
+    if spacing == Spacing::Exponential {
+        let mut random = pattern::random(end.seed, stream);
+        // Far beyond what the pauses draw.
+        random.jump();
+        schedule = schedule.at_random(random);
+    }
     let mut sender = Sender {
         end,
         context,
         batch: Batch::new(payload, socket),
-        schedule: Schedule::new(payload, rate.bits_per_sec(), end.start()),
+        schedule,
         phases: Phases::new(pattern, end.start(), end.seed, stream),
         stop: end.stop(context.clock.duration),
         left: bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(u64::from(payload))),
@@ -102,9 +111,18 @@ impl Sender<'_> {
         // A sender that was held up catches up at twice its rate: that it was not given the CPU shall not
         // look like a burst of the flow's own making.
         let burst = (2 * STALL / gap).clamp(1, BATCH as u64);
-        let rest =
-            if self.end.spin { 0 } else { SLACK.min(gap.saturating_mul(BATCH as u64 / 2)).max(gap / 2) };
+        let slack = SLACK.min(gap.saturating_mul(BATCH as u64 / 2));
+        let random = self.schedule.is_random();
+        let rest = match self.end.spin {
+            true => 0,
+            // However short an interval of a Poisson process is, it is its own.
+            false if random && gap >= SLACK => 0,
+            false if random => slack,
+            false => slack.max(gap / 2),
+        };
         let mut before = self.end.start().saturating_sub(gap);
+        // Of a Poisson process, that which was due by this time may leave. It is behind only after a stall.
+        let mut caught_up = before;
         while self.left > 0 {
             let due = self.schedule.due();
             if due >= self.stop {
@@ -115,12 +133,20 @@ impl Sender<'_> {
                 self.schedule.postpone(pause);
                 continue;
             }
-            if !self.wait(due.max(before.saturating_add(rest))) {
+            let held = if random { due.saturating_sub(caught_up).div_ceil(2) } else { 0 };
+            let next = due.max(before.saturating_add(rest.max(held)));
+            if !self.wait(next) {
                 return Ok(0);
             }
             let now = self.context.clock.now();
             let last = now.min(self.stop - 1).min(until - 1);
-            let count = self.schedule.due_by(last, (2 * (now - before) / gap).clamp(1, burst).min(self.left));
+            let count = if random {
+                let planned = next.min(caught_up + 2 * (next - before));
+                caught_up = now.min(planned + 2 * (now - next).min(STALL));
+                self.schedule.due_by(last.min(caught_up), self.left.min(BATCH as u64))
+            } else {
+                self.schedule.due_by(last, (2 * (now - before) / gap).clamp(1, burst).min(self.left))
+            };
             if now >= self.stop + GRACE {
                 return Ok(self.schedule.due_by(self.stop - 1, self.left.min(1 << 20)));
             }

@@ -89,6 +89,10 @@ class Iperf3:
         """It tests in both directions, but the agent asks for UDP in one."""
         if not kind_of(flow).bulk:
             return "iperf3 takes flows of kind tcp or udp"
+        if flow.get("pattern"):
+            return "iperf3 sends without pauses: leave out `pattern`"
+        if flow.get("spacing") == "exponential":
+            return "iperf3 sends at equal intervals: leave out `spacing`"
         return (
             "iperf3 receives udp here: let the flow end there" if sends and kind_of(flow).datagrams else None
         )

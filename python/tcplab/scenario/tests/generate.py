@@ -129,7 +129,15 @@ patterns = st.fixed_dictionaries(
 controls = st.sampled_from(["reno", "cubic", "bbr", {"name": "cubic", "beta": 0.8}])
 kinds: dict[str, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStrategy[Any]]]] = {
     "tcp": ({}, {"cc": controls, "bytes": st.just("5 MB"), "pattern": patterns, "window": st.just("2 MB")}),
-    "udp": ({"rate": rates}, {"payload": st.just("100 B"), "bytes": st.just("1 MB"), "pattern": patterns}),
+    "udp": (
+        {"rate": rates},
+        {
+            "payload": st.just("100 B"),
+            "bytes": st.just("1 MB"),
+            "pattern": patterns,
+            "spacing": st.sampled_from(["constant", "exponential"]),
+        },
+    ),
     "request": (
         {"request": st.just("1 kB"), "response": st.just("100 kB")},
         {"cc": controls, "think": times, "count": st.integers(1, 100)},

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tcplab_plan::{Generator, Traffic};
+use tcplab_plan::{Generator, Spacing, Traffic};
 use tcplab_units::Rate;
 
 use super::super::kinds;
@@ -35,6 +35,11 @@ pub(crate) struct Udp {
     pub(crate) bytes: Option<u64>,
     /// Pauses.
     pub(crate) pattern: Option<Pattern>,
+    /// Whether the intervals between datagrams are equal, or exponentially distributed: then they are a Poisson process
+    /// whose mean rate is `rate`.
+    #[serde(default)]
+    #[schemars(with = "Option<Spacing>")]
+    pub(crate) spacing: Spacing,
     /// Make datagrams ECN-capable: 0 for ECT(0), 1 for ECT(1), by which queues of L4S classify; default: they are not.
     /// The sender does not respond to marks.
     #[schemars(with = "Option<kinds::Ect>")]
@@ -64,6 +69,7 @@ impl Written for Udp {
             payload: self.payload.map_or(ends.room(HEADER), segment),
             bytes: self.bytes,
             pattern: self.pattern.as_ref().map(Pattern::plan),
+            spacing: self.spacing,
             ect: self.ect,
             generator: self.generator,
         })
