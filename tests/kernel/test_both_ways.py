@@ -51,6 +51,16 @@ def test_the_window_of_requests_is_that_of_who_answers_at_length(run: Callable[.
         assert done.flows["cwnd_mean"][0] == pytest.approx(answering.mean(), rel=0.15)
 
 
+@pytest.mark.parametrize(("count", "complete"), [({}, True), ({"count": 1}, False)], ids=["endless", "one"])
+def test_requests_without_a_number_are_complete_though_the_last_is_not_answered(
+    count: dict[str, int], complete: bool, run: Callable[..., Run]
+) -> None:
+    flow = {"name": "ask", "kind": "request", "request": "400 B", "response": "1 GB"} | count
+    for engine in ("sim", "kernel"):
+        done = run({"path": PATH}, [flow], engine=engine, duration="2 s")
+        assert done.flows["complete"].to_list() == [complete], engine
+
+
 def test_losses_of_both_directions_count(run: Callable[..., Run]) -> None:
     path = PATH | {"loss": "1 %", "reverse": {"loss": "5 %"}}
     done = run({"path": path}, [REQUEST | {"count": 60}], duration="120 s")

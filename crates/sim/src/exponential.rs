@@ -39,7 +39,7 @@ fn log2(value: u64) -> u64 {
 pub(crate) struct Poisson {
     /// In units of 2^-32 ns, so that the rate is exact where an interval is a few nanoseconds.
     mean: u128,
-    /// What the times so far are short of the exact one, in the same units.
+    /// Difference between the exact time and the times so far, in the same units.
     remainder: u128,
     random: Xoshiro256PlusPlus,
 }

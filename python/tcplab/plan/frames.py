@@ -1,4 +1,4 @@
-"""What a full packet of a flow takes of a link's rate."""
+"""Payload of a full packet, as a share of the bytes that a link's rate counts."""
 
 from __future__ import annotations
 
