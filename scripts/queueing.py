@@ -69,17 +69,22 @@ def _times(run: Run, *events: str) -> pl.DataFrame:
     return run.packets.filter(mine & pl.col("event").is_in(events)).sort("time", maintain_order=True)
 
 
+def arrivals(run: Run) -> Figures:
+    """When packets arrived at the link's queue, those dropped included, ns."""
+    return _times(run, "enqueue", "drop")["time"].to_numpy().astype(float)
+
+
 def intervals(run: Run) -> Figures:
-    """Times between the arrivals at the link's queue, ns."""
-    return np.diff(_times(run, "enqueue", "drop")["time"].to_numpy()).astype(float)
+    """Times between these arrivals, ns."""
+    return np.diff(arrivals(run))
 
 
-def waits(run: Run, rate: int) -> Figures:
-    """How long each packet waited for the link, in service times, once the queue has warmed up."""
+def waits(run: Run, rate: int, warm_up: int = WARM_UP) -> Figures:
+    """How long each packet waited for the link, in service times, after the first `warm_up`."""
     arrivals, departures = (_times(run, event)["time"].to_numpy() for event in ("enqueue", "depart"))
     # A FIFO keeps the order. Packets that wait when the run ends have not departed.
     waited: Figures = (departures - arrivals[: len(departures)]) / service(rate) - 1
-    return waited[WARM_UP:]
+    return waited[warm_up:]
 
 
 def dropped(run: Run) -> Figures:

@@ -53,6 +53,27 @@ def test_the_mean_wait_is_that_of_m_d_1(load: float, streams: int, simulate: Sim
     assert wait == pytest.approx(expected, abs=4 * error)
 
 
+@pytest.mark.parametrize("queue", [{}, {"queue": {"kind": "fq_codel"}}], ids=["droptail", "fq_codel"])
+def test_queueing_of_the_summary_is_the_wait_of_packets(queue: dict[str, Any], simulate: Simulate) -> None:
+    """Departures are computed ahead, or step by step for the table of packets."""
+    scenario = queueing.scenario(RATE, 0.8, 30_000)
+    scenario["network"]["path"] |= queue
+    scenario["sample"]["queues"] = "10 ms"
+    scenario["omit"] = "0 s"
+    stepwise = simulate(scenario, "stepwise")
+    scenario["sample"]["packets"] = False
+    found = [run.summary().links[0].figures for run in (simulate(scenario, "ahead"), stepwise)]
+    delays = [(one["queueing_delay"].value, one["queueing_delay_p95"].value) for one in found]
+    assert delays[0] == delays[1]
+    waits = queueing.waits(stepwise, RATE, warm_up=0) * queueing.service(RATE)
+    assert delays[0][0] == pytest.approx(waits.mean(), rel=1e-3)
+    # Means of the packets that began in each period, as often as there are such packets.
+    began = np.ceil((queueing.arrivals(stepwise)[: len(waits)] + waits) / 10e6)
+    _, period, packets = np.unique(began, return_inverse=True, return_counts=True)
+    means = (np.bincount(period, waits) / packets)[period]
+    assert delays[0][1] == pytest.approx(np.quantile(means, 0.95, method="inverted_cdf"), rel=1e-3)
+
+
 @pytest.mark.parametrize(("load", "limit"), [(0.8, 4), (0.9, 9), (1.2, 9)])
 def test_a_queue_with_a_limit_drops_what_m_d_1_k_does(load: float, limit: int, simulate: Simulate) -> None:
     run = simulate(queueing.scenario(RATE, load, COUNT, limit=limit))

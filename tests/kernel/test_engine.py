@@ -195,6 +195,20 @@ def test_iperf3_that_begins_late_and_reports_more_than_the_run_is_named(run: Cal
     assert any("f: iperf3 began" in warning for warning in done.warnings)
 
 
+def test_queues_are_sampled_at_the_end_and_count_the_waits_of_packets(run: Callable[..., Run]) -> None:
+    path = {"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "30 packets"}
+    sample = {"packets": True, "queues": "10 ms"}
+    done = run({"path": path}, [{"name": "f", "kind": "tcp"}], duration="1.005 s", sample=sample)
+    rows = done.queues.filter(direction="forward")
+    assert rows["time"].tail(2).to_list() == [1_000_000_000, 1_005_000_000]
+    packets = done.packets.filter(direction="forward").sort("time", maintain_order=True)
+    entered, departed = (packets.filter(event=event) for event in ("enqueue", "depart"))
+    # A byte takes 800 ns. What is still waiting, or being sent, is left out.
+    stayed = departed["time"] - entered["time"].head(len(departed))
+    assert rows["packets_out"][-1] - len(departed) in (0, 1)
+    assert rows["waited"][-1] == pytest.approx((stayed - 800 * departed["len"]).sum(), rel=0.01)
+
+
 def test_captures_are_made_at_the_host_and_on_the_wire(run: Callable[..., Run]) -> None:
     flow = {"name": "f", "kind": "tcp", "bytes": "200 kB"}
     for at in ("host", "wire"):

@@ -205,21 +205,33 @@ impl EventLoop {
     fn sample(&mut self, run: &mut Run, now: Time) {
         let Some(interval) = self.setup.sample.queues else { return };
         while run.next_sample <= now {
-            self.advance_media(run.next_sample);
-            for (number, direction) in self.directions.iter_mut().enumerate() {
-                let Some(link) = direction.link() else { continue };
-                let mut observer = DirectionObserver {
-                    arena: &mut self.arena,
-                    recording: &mut self.recording,
-                    direction: number,
-                };
-                let queue = link.sample(run.next_sample, &mut observer);
-                let (classes, gauges) = (link.classes(), link.gauges(run.next_sample, &mut observer));
-                let (names, stats, time) = (self.recording.names(number), link.stats(), run.next_sample);
-                let sampled = Sampled { time, names, queue, stats, classes: &classes, gauges: &gauges };
-                self.recording.queues().push(&sampled);
-            }
+            self.sample_at(run.next_sample);
             run.next_sample += interval;
+        }
+    }
+
+    /// Samples them once more where the schedule has no sample at the end: their last counts are those of the run.
+    fn sample_last(&mut self, run: &mut Run, now: Time) {
+        self.sample(run, now);
+        if self.setup.sample.queues.is_some_and(|interval| run.next_sample < now + interval) {
+            self.sample_at(now);
+        }
+    }
+
+    fn sample_at(&mut self, time: Time) {
+        self.advance_media(time);
+        for (number, direction) in self.directions.iter_mut().enumerate() {
+            let Some(link) = direction.link() else { continue };
+            let mut observer = DirectionObserver {
+                arena: &mut self.arena,
+                recording: &mut self.recording,
+                direction: number,
+            };
+            let queue = link.sample(time, &mut observer);
+            let (classes, gauges) = (link.classes(), link.gauges(time, &mut observer));
+            let (names, stats) = (self.recording.names(number), link.stats());
+            let sampled = Sampled { time, names, queue, stats, classes: &classes, gauges: &gauges };
+            self.recording.queues().push(&sampled);
         }
     }
 
@@ -306,7 +318,8 @@ impl EventLoop {
     }
 
     /// The run is over at `now`; its links go on as they are.
-    fn finish(&mut self, run: Run, now: Time) {
+    fn finish(&mut self, mut run: Run, now: Time) {
+        self.sample_last(&mut run, now);
         self.advance(now);
         if let Some(captures) = &mut self.recording.captures {
             // Memory takes all that is written to it.

@@ -136,6 +136,7 @@ impl<P: Packet> Channel<P> {
         stats: &mut Stats,
         observer: &mut impl Observer<P>,
     ) {
+        stats.dequeued += 1;
         if matches!(self.service, Service::Instant) {
             return self.depart(packet, now, 0, stats, observer);
         }

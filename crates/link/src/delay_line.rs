@@ -34,8 +34,8 @@ pub(crate) struct DelayLine<P> {
 pub(crate) struct Entry<P> {
     /// When it arrives.
     pub(crate) at: Time,
-    /// When it came to the link, or set off.
-    pub(crate) since: Time,
+    /// How long it and all before it have waited for the serializer, added up; zero where that is counted elsewhere.
+    pub(crate) waited: Span,
     pub(crate) packet: P,
 }
 
@@ -77,16 +77,16 @@ impl<P> DelayLine<P> {
             None => self.arrived,
             Some(wake_up) => wake_up.after(self.arrived),
         };
-        self.push(at, departed, packet);
+        self.push(at, Span::ZERO, packet);
     }
 
-    /// Sends `packet` off to arrive at `at`, which is not before its predecessor. It came to the link at `since`.
+    /// Sends `packet` off to arrive at `at`, which is not before its predecessor. `waited` is its entry's.
     #[inline]
-    pub(crate) fn push(&mut self, at: Time, since: Time, packet: P) {
+    pub(crate) fn push(&mut self, at: Time, waited: Span, packet: P) {
         if self.line.is_empty() {
             self.first_at = at;
         }
-        self.line.push_back(Entry { at, since, packet });
+        self.line.push_back(Entry { at, waited, packet });
     }
 
     /// The one of those in order that arrives after `ahead` others.

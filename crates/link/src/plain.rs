@@ -30,6 +30,8 @@ pub(crate) struct Plain {
     /// Bytes on the wire of all that was accepted.
     wire_bytes: u64,
     delay: Span,
+    /// How long all that was accepted waits, added up.
+    waited: Span,
     /// When the serializer is free.
     free: Time,
 }
@@ -57,6 +59,7 @@ impl Plain {
             overhead: config.overhead,
             wire_bytes: 0,
             delay: config.delay,
+            waited: Span::ZERO,
             free: Time::ZERO,
         })
     }
@@ -89,8 +92,9 @@ impl Plain {
         let begin = if is_busy { self.free } else { now };
         let len = self.overhead.len_on_wire(frame_len);
         self.wire_bytes += u64::from(len);
+        self.waited += begin.since(now);
         self.free = self.serializer.send(begin, is_busy, len);
-        line.push(self.free + self.delay, now, packet);
+        line.push(self.free + self.delay, self.waited, packet);
     }
 
     /// Whether the packet that was counted last may have to be dropped or marked. Where all that was accepted since departures
@@ -175,10 +179,17 @@ impl Plain {
     pub(crate) fn sample<P: Packet>(&self, now: Time, line: &DelayLine<P>, stats: &mut Stats) -> QueueSample {
         let sending = self.settle(now, line, stats);
         stats.capacity_used = self.wire_bytes_left(line, stats);
-        let Some(sending) = sending else { return QueueSample::default() };
-        let (packets, bytes) = self.waiting(sending, stats);
-        let head = self.queued(1, line, stats);
-        let head_sojourn = head.map_or(Span::ZERO, |head| now.since(head.since));
+        let (Some(len), Some(sending)) = (sending, self.queued(0, line, stats)) else {
+            (stats.dequeued, stats.waited) = (stats.serialized, self.waited);
+            return QueueSample::default();
+        };
+        (stats.dequeued, stats.waited) = (stats.serialized + 1, sending.waited);
+        let (packets, bytes) = self.waiting(len, stats);
+        // It begins when the one before it has left, and will have waited for `whole` then.
+        let head_sojourn = self.queued(1, line, stats).map_or(Span::ZERO, |head| {
+            let whole = Span::from_ns(head.waited.as_ns() - sending.waited.as_ns());
+            (now + self.delay + whole).since(sending.at)
+        });
         QueueSample { packets: packets as u32, bytes, head_sojourn }
     }
 }

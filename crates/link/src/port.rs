@@ -63,9 +63,11 @@ impl<P: Packet> Port<P> {
         observer: &mut impl Observer<P>,
     ) -> Option<Queued<P>> {
         let (queue, mut report) = self.queue_and_report(now, stats, observer);
-        let next = queue.dequeue(now, &mut report);
-        self.waiting -= u32::from(next.is_some());
-        next
+        let next = queue.dequeue(now, &mut report)?;
+        self.waiting -= 1;
+        stats.dequeued += 1;
+        stats.waited += now.since(next.since);
+        Some(next)
     }
 
     /// Drops `packet`, which does not wait.

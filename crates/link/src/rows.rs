@@ -52,6 +52,8 @@ impl QueueTables<'_> {
             packets: u64::from(queue.packets),
             bytes: queue.bytes,
             sojourn: (queue.packets > 0).then_some(queue.head_sojourn.as_ns()),
+            packets_out: stats.dequeued,
+            waited: stats.waited.as_ns(),
             drops: stats.dropped,
             marks: stats.marked,
             lost: stats.lost,

@@ -16,6 +16,11 @@ pub struct Stats {
     drops: Drops,
     /// Packets marked "congestion experienced".
     pub marked: u64,
+    /// Packets that left the queue, or found it empty and the link free. Where departures are computed ahead it is as old
+    /// as the last sample.
+    pub dequeued: u64,
+    /// How long those had waited, added up; as old.
+    pub waited: Span,
     /// Packets that left the serializer.
     pub serialized: u64,
     /// Frame bytes that left the serializer.

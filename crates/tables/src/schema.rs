@@ -264,6 +264,10 @@ table! {
     bytes: u64 ["B"],
     /// How long the packet at the head has waited; null when the queue is empty.
     sojourn: Option<u64> ["ns"],
+    /// Packets that have left the queue so far, those that did not have to wait and the one being sent included.
+    packets_out: u64 ["packets"],
+    /// How long these had waited, added up.
+    waited: u64 ["ns"],
     /// Packets dropped so far: by the queue, by a policer before it, or because the link was down.
     drops: u64 ["packets"],
     /// Packets the queue has marked so far.

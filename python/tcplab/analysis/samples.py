@@ -41,12 +41,42 @@ class Series:
         return len(self.time)
 
 
+@dataclass(frozen=True)
+class Waits:
+    """How long packets waited in a queue before their transmission began, by sample period."""
+
+    time: Array
+    """When it ends, ns."""
+    mean: Array
+    """Mean of the packets that left the queue in a period, ns."""
+    packets: Array
+    """How many these were. Where that is not known each period counts the same."""
+
+    @property
+    def of_all(self) -> float:
+        """Mean of all packets, ns; NaN where none left."""
+        return float(np.average(self.mean, weights=self.packets)) if self.packets.any() else math.nan
+
+    @property
+    def linearized(self) -> Series:
+        """Values by period whose mean is that of all packets.
+
+        Their spread is that of a ratio estimator's errors (Cochran, Sampling Techniques, section 6.3).
+        """
+        if not self.packets.any():
+            return EMPTY
+        off = self.packets * (self.mean - self.of_all) / self.packets.mean()
+        return Series(self.time, self.of_all + off)
+
+
 Unit = tuple[str, int | None]
 """A flow, or one of its streams."""
 
 _SECOND = 1e9
 
 EMPTY = Series(np.empty(0), np.empty(0))
+
+NO_WAITS = Waits(np.empty(0), np.empty(0), np.empty(0))
 
 
 class Samples:
@@ -333,7 +363,25 @@ class Samples:
         """Packets waiting."""
         return _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), "packets")
 
-    def queueing_delay(self, hop: Hop) -> Series:
+    def waits(self, hop: Hop, start: float, end: float) -> Waits:
+        """How long the packets waited that left the queue in (start, end].
+
+        Where results do not know it, how long the packet at the head had waited at each sample.
+        """
+        rows = self._queues.get((hop.link, hop.direction), pl.DataFrame())
+        if "waited" not in rows.columns or rows["waited"].null_count():
+            delays = self.head_delay(hop).between(start, end)
+            return Waits(delays.time, delays.value, np.ones(len(delays)))
+        begun = rows.filter(pl.col("time") <= start).tail(1)
+        within = rows.filter((pl.col("time") > start) & (pl.col("time") <= end))
+        packets, waited = (
+            np.diff(_floats(pl.concat([begun, within])[column]), prepend=[0.0][len(begun) :])
+            for column in ("packets_out", "waited")
+        )
+        mean = np.divide(waited, packets, out=np.zeros_like(waited), where=packets > 0)
+        return Waits(_floats(within["time"]), mean, packets)
+
+    def head_delay(self, hop: Hop) -> Series:
         """How long the packet at the head has waited, ns; nothing waiting is 0.
 
         Where an engine cannot know it, the time to drain what waits at the link's rate.

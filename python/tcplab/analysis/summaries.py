@@ -16,7 +16,7 @@ from tcplab.analysis.estimate import Estimate, estimate
 from tcplab.analysis.fetches import Fetches, fetches
 from tcplab.analysis.leg_summaries import LegSummary, leg_summaries
 from tcplab.analysis.outages import Outage, outages
-from tcplab.analysis.samples import EMPTY, Array, Samples, Series
+from tcplab.analysis.samples import NO_WAITS, Array, Samples, Series, Waits
 from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window, windows_of_load
@@ -188,9 +188,7 @@ def _flow_summary(
     cc = first["cc"][0] if len(first) else control["name"] if control else None
     goodputs = [one.goodput(name).between(window.start, window.end) for one, window in active]
     rtts = [one.rtt_between(name, window.start, window.end) for one, window in active]
-    delays = [
-        one.queueing_delay(hop).between(window.start, window.end) if hop else EMPTY for one, window in active
-    ]
+    waits = [one.waits(hop, window.start, window.end) if hop else NO_WAITS for one, window in active]
     trips = [one.round_trips(name, window.start, window.end) for one, window in active]
     quantiles = [weighted_quantiles(values, (0.5, 0.95, 0.99), weights) for values, weights in trips]
     counts = [_counts(one, name, window, kind) for one, window in active]
@@ -205,7 +203,7 @@ def _flow_summary(
         "rtt_p50": estimate([float(q[0]) for q in quantiles], level),
         "rtt_p95": estimate([float(q[1]) for q in quantiles], level),
         "rtt_p99": estimate([float(q[2]) for q in quantiles], level),
-        "queueing_delay": estimate([_mean(series) for series in delays], level, delays[0]),
+        "queueing_delay": estimate([one.of_all for one in waits], level, waits[0].linearized),
     }
     warm_up = tuple(window.warm_up for _, window in active)
     return FlowSummary(name, kind, cc, max(len(first), 1), hop, warm_up, figures)
@@ -280,7 +278,7 @@ def _link_summary(
     hop: Hop, flows: list[str], samples: list[Samples], windows: dict[str, list[Window | None]], level: float
 ) -> LinkSummary:
     use: list[Series] = []
-    delays: list[Series] = []
+    waits: list[Waits] = []
     fairness: list[float] = []
     steady_counts: dict[str, list[float]] = {"drops": [], "lost": []}
     for index, one in enumerate(samples):
@@ -289,7 +287,7 @@ def _link_summary(
             continue
         start, end = min(w.start for w in steady), max(w.end for w in steady)
         use.append(one.utilization(hop, start, end))
-        delays.append(one.queueing_delay(hop).between(start, end))
+        waits.append(one.waits(hop, start, end))
         fairness.append(_shared_jain(one, flows, steady))
         for column, counts in steady_counts.items():
             counts.append(one.counted(hop, column, start, end))
@@ -303,9 +301,9 @@ def _link_summary(
         flows=tuple(flows),
         figures={
             "utilization": estimate([_mean(series) for series in use], level, use[0]),
-            "queueing_delay": estimate([_mean(series) for series in delays], level, delays[0]),
+            "queueing_delay": estimate([one.of_all for one in waits], level, waits[0].linearized),
             "queueing_delay_p95": estimate(
-                [float(weighted_quantiles(series.value, 0.95)[0]) for series in delays], level
+                [float(weighted_quantiles(one.mean, 0.95, one.packets)[0]) for one in waits], level
             ),
             "drops_steady": estimate(steady_counts["drops"], level),
             "lost_steady": estimate(steady_counts["lost"], level),

@@ -56,8 +56,8 @@ DEFINITIONS = (
     ),
     Definition(
         "Queueing",
-        "How long the packet at the head of the flow's bottleneck queue had waited when the queue "
-        "was sampled; an empty queue counts as none.",
+        "How long the packets that left the queue of the flow's bottleneck had waited, whoever sent them; "
+        "one that found the queue empty counts as none.",
     ),
     Definition(
         "Utilization",

@@ -38,7 +38,13 @@ _FLOW_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("rtt_p50", "RTT p50", time_scale, False, "Median"),
     ("rtt_p95", "RTT p95", time_scale, False, "95th percentile"),
     ("rtt_p99", "RTT p99", time_scale, False, "99th percentile"),
-    ("queueing_delay", "Queueing", time_scale, True, "Mean wait of the packet at the head of the bottleneck"),
+    (
+        "queueing_delay",
+        "Queueing",
+        time_scale,
+        True,
+        "Mean wait of packets in the bottleneck's queue",
+    ),
 )
 # Columns that a narrow terminal leaves out, the highest first.
 _MINOR = {
@@ -58,8 +64,14 @@ _MINOR = {
 }
 _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("utilization", "Utilization", percent_scale, True, "Frame bytes carried, of what the rate allows"),
-    ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of the packet at the head"),
-    ("queueing_delay_p95", "Queueing p95", time_scale, False, "95th percentile of that wait"),
+    ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of packets in its queue"),
+    (
+        "queueing_delay_p95",
+        "Queueing p95",
+        time_scale,
+        False,
+        "95th percentile of the means by sample period",
+    ),
     ("drops_steady", "Dropped", count_scale, False, "By its queue, a policer, or a link that was down"),
     ("lost_steady", "Lost", count_scale, False, "Packets the impairments lost"),
     (

@@ -92,9 +92,10 @@ def rtt_distribution(samples: Samples, start: int, end: int) -> Iterator[Made]:
 
 
 def sojourn_distribution(samples: Samples, start: int, end: int) -> Iterator[Made]:
-    """Share of the queue samples in the window whose queueing delay is at or below each value."""
+    """Share of the packets in the window that waited no longer than each value, by sample period."""
     for hop in _waited_in(samples):
-        x, y = windows.empirical_cdf(samples.queueing_delay(hop).between(start, end).value / 1e9)
+        waits = samples.waits(hop, start, end)
+        x, y = windows.empirical_cdf(waits.mean / 1e9, weights=waits.packets)
         if len(x):
             yield {**_way(hop), "unit": ""}, x, y
 

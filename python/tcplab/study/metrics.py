@@ -70,7 +70,7 @@ METRICS: dict[str, Metric] = {
         Metric("rtt_p95", "ns", "95th percentile of the RTT in the steady state"),
         Metric("rtt_p99", "ns", "99th percentile of the RTT in the steady state"),
         Metric("rpm", "", "round trips per minute of a ping or request: 60 s over its mean RTT"),
-        Metric("queueing_delay", "ns", "mean delay of the bottleneck's queue in the steady state"),
+        Metric("queueing_delay", "ns", "mean wait of packets in the bottleneck's queue in the steady state"),
         Metric("cwnd_mean", "segments", "mean congestion window over the whole flow"),
         Metric("effective_window", "B", "goodput times mean RTT: the window that was really used"),
         Metric("cpu_sender", "cores", "CPU of the sender, in cores, while the flow was active"),

@@ -75,7 +75,7 @@ def _series(row: CellSummary, store: Store, metric: str) -> tuple[str, Series] |
 
 def _of_hop(samples: Samples, hop: Hop, metric: str) -> tuple[str, Series] | None:
     if metric == DELAY:
-        delay = samples.queueing_delay(hop)
+        delay = samples.head_delay(hop)
         return ("ms", Series(delay.time, delay.value / 1e6)) if len(delay) else None
     return next(
         ((unit, found[metric]) for unit, found in samples.queue_gauges(hop).items() if metric in found), None

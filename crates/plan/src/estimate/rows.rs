@@ -11,7 +11,7 @@ use crate::{CaptureWhat, Plan};
 /// simulation itself keeps few rows.
 const ROW: [(&str, u64, u64); 8] = [
     ("sockets", 14, 700),
-    ("queues", 9, 250),
+    ("queues", 15, 270),
     ("intervals", 9, 350),
     ("gauges", 1, 130),
     ("packets", 12, 150),

@@ -128,13 +128,55 @@ def test_probes_lost_after_the_last_reply_count(tmp_path: Path) -> None:
 
 def test_nothing_waits_no_time(tmp_path: Path) -> None:
     one = samples(tmp_path, queues=waiting("sojourn", [None, 4 * MS, None], packets=1))
-    assert one.queueing_delay(LINK).value.tolist() == [0, 4 * MS, 0]
+    assert one.head_delay(LINK).value.tolist() == [0, 4 * MS, 0]
+
+
+def test_each_packet_waits_once_however_many_leave_at_a_time(tmp_path: Path) -> None:
+    queues = [
+        {
+            "time": at * SECOND,
+            "link": LINK.link,
+            "direction": LINK.direction,
+            "packets_out": out,
+            "waited": waited,
+        }
+        for at, out, waited in (
+            (1, 7, 70 * MS),
+            (2, 8, 80 * MS),
+            (3, 8, 80 * MS),
+            (4, 17, 170 * MS + 90 * MS),
+        )
+    ]
+    one = samples(tmp_path, queues=queues)
+    waits = one.waits(LINK, SECOND, 4 * SECOND)
+    assert waits.mean.tolist() == [10 * MS, 0, 20 * MS]
+    assert waits.packets.tolist() == [1, 0, 9]
+    assert waits.of_all == 19 * MS
+    assert waits.linearized.value.mean() == pytest.approx(19 * MS)
+    # Packets that left before the first sample waited, too.
+    assert one.waits(LINK, 0, SECOND).of_all == 10 * MS
+
+
+def test_a_queue_that_nothing_leaves_has_no_wait(tmp_path: Path) -> None:
+    queues = [
+        {
+            "time": at * SECOND,
+            "link": LINK.link,
+            "direction": LINK.direction,
+            "packets_out": 3,
+            "waited": 5 * MS,
+        }
+        for at in (1, 2, 3)
+    ]
+    waits = samples(tmp_path, queues=queues).waits(LINK, SECOND, 3 * SECOND)
+    assert math.isnan(waits.of_all)
+    assert not len(waits.linearized)
 
 
 def test_without_times_of_packets_the_queue_waits_as_long_as_it_drains(tmp_path: Path) -> None:
     # 12,500 bytes take 10 ms at 10 Mbit/s.
     one = samples(tmp_path, queues=waiting("bytes", [0, 12_500], packets=9))
-    assert one.queueing_delay(LINK).value.tolist() == [0, 10 * MS]
+    assert one.head_delay(LINK).value.tolist() == [0, 10 * MS]
 
 
 def test_utilization_follows_a_rate_that_changes_between_two_samples(tmp_path: Path) -> None:

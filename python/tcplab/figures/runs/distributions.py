@@ -42,8 +42,8 @@ def cdf_of(runs: Sequence[Sequence[Source]], title: str, *, omit: int | str | No
         columns=2,
         notes=(
             "Share of the samples at or below each value, after the warm-up, all repetitions together. "
-            "RTT is the sender's smoothed RTT; queueing delay is how long the packet at the head of the "
-            "bottleneck queue had waited, an empty queue counting as none.",
+            "RTT is the sender's smoothed RTT; queueing delay is how long the packets of a sample period "
+            "waited on average in the bottleneck's queue, each packet counting once.",
         ),
     )
 
@@ -78,9 +78,8 @@ def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line
             alone = len(flows) == 1
             key = s.label(flows[0]) if alone else f"link {hop.link}{s.suffix}"
             styles.setdefault(key, s.styles[flows[0]] if alone else s.shared()[hop])
-            delay = s.samples.queueing_delay(hop)
-            inside = delay.between(min(w.start for w in windows), max(w.end for w in windows))
-            pooled.setdefault(key, []).append((inside.value, np.ones(len(inside))))
+            waits = s.samples.waits(hop, min(w.start for w in windows), max(w.end for w in windows))
+            pooled.setdefault(key, []).append((waits.mean, waits.packets))
     return [line for key, values in pooled.items() for line in _line(key, values, styles[key])]
 
 

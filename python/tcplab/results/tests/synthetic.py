@@ -172,6 +172,8 @@ def write_run(run_dir: Path, plan: Any, repetition: int = 1, engine: str = "sim"
                 "packets": queue.astype(np.int64),
                 "bytes": queue.astype(np.int64) * 1514,
                 "sojourn": (queue * 1.21 * MS).astype(np.int64),
+                "packets_out": np.arange(1, len(t) + 1) * 8,
+                "waited": np.cumsum(queue * 8 * 1.21 * MS).astype(np.int64),
                 "drops": np.cumsum(queue > queue.max() * 0.99),
                 "marks": np.zeros(len(t), dtype=np.int64),
                 "lost": np.zeros(len(t), dtype=np.int64),

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
+import polars as pl
 import pytest
 from starlette.testclient import TestClient, WebSocketTestSession
 
@@ -273,7 +274,9 @@ def test_panels_show_what_the_report_works_out(client: TestClient, root: Path) -
     }
     assert {one["flow"] for one, _, _ in shown["ssthresh"]} == {"first", "second"}
     assert "classes" not in shown
-    for panel, column in (("rtt-cdf", run.sockets["srtt"]), ("sojourn-cdf", run.queues["sojourn"])):
+    means = run.queues.sort("time").select(pl.col("waited", "packets_out").diff().over("link", "direction"))
+    waits = means.filter(pl.col("packets_out") > 0).select(pl.col("waited") / pl.col("packets_out"))
+    for panel, column in (("rtt-cdf", run.sockets["srtt"]), ("sojourn-cdf", waits["waited"])):
         for about, x, y in shown[panel]:
             assert about["across"] == "s"
             assert (y[0], y[-1]) == (0, 1)
