@@ -196,19 +196,20 @@ class Samples:
         if stream is None:
             rows = self.intervals(flow)
             return _series(rows.drop_nulls("goodput"), "goodput") if len(rows) else EMPTY
-        return self._stream_goodput[flow][stream]
+        return _series(self._stream_intervals[flow][stream], "goodput")
 
     @cached_property
-    def _stream_goodput(self) -> dict[str, dict[int, Series]]:
-        found: dict[str, dict[int, Series]] = {}
+    def _stream_intervals(self) -> dict[str, dict[int, pl.DataFrame]]:
+        """Intervals of known goodput, by flow and stream."""
+        found: dict[str, dict[int, pl.DataFrame]] = {}
         for flow, rows in self._intervals.items():
             parts = rows.drop_nulls("goodput").sort("time").partition_by("stream", as_dict=True)
-            found[flow] = {int(key[0]): _series(part, "goodput") for key, part in parts.items()}
+            found[flow] = {int(key[0]): part for key, part in parts.items()}
         return found
 
     def stream_numbers(self, flow: str) -> list[int]:
         """The flow's streams that have intervals."""
-        return sorted(self._stream_goodput.get(flow, ()))
+        return sorted(self._stream_intervals.get(flow, ()))
 
     def sharing(self, flows: Sequence[str]) -> list[Unit]:
         """Who shares a bottleneck: the flows that carry payload, or, of a single one, its streams."""
@@ -220,20 +221,31 @@ class Samples:
     def recent_goodput(self, units: Sequence[Unit]) -> tuple[Array, Array]:
         """Sample times, and the mean goodput over the second before: a row per time, a column per unit.
 
-        NaN while a unit's flow is not active.
+        NaN while a unit's flow is not active. The first and last intervals of a flow may be shorter than the
+        others: each counts by its length.
         """
-        series = [self.goodput(*unit) for unit in units]
-        times = np.unique(np.concatenate([one.time for one in series]))
+        delivered = [self._delivered(*unit) for unit in units]
+        times = np.unique(np.concatenate([ends for _, ends, _ in delivered]))
         rates = np.full((len(times), len(units)), np.nan)
-        for column, (unit, one) in enumerate(zip(units, series, strict=True)):
+        for column, (unit, (begins, ends, bits)) in enumerate(zip(units, delivered, strict=True)):
             start, end = self.span(unit[0]) or (0.0, 0.0)
-            total = np.concatenate([[0.0], np.cumsum(one.value)])
-            last = np.searchsorted(one.time, times, side="right")
-            first = np.searchsorted(one.time, times - _SECOND, side="right")
-            count = last - first
-            active = (times > start) & (times <= end) & (count > 0)
-            rates[active, column] = (total[last] - total[first])[active] / count[active]
+            total = np.concatenate([[0.0], np.cumsum(bits)])
+            last = np.searchsorted(ends, times, side="right")
+            first = np.searchsorted(ends, times - _SECOND, side="right")
+            active = (times > start) & (times <= end) & (last > first)
+            first, last = first[active], last[active]
+            rates[active, column] = (total[last] - total[first]) / (ends[last - 1] - begins[first])
         return times, rates
+
+    def _delivered(self, flow: str, stream: int | None) -> tuple[Array, Array, Array]:
+        """Where intervals begin and end, ns, and what arrived in each, in bits times 10^9."""
+        rows = self._intervals.get(flow) if stream is None else self._stream_intervals[flow][stream]
+        if rows is None:
+            return np.empty(0), np.empty(0), np.empty(0)
+        begin = (pl.col("time") - pl.col("duration")).min()
+        bits = (pl.col("goodput") * pl.col("duration")).sum()
+        found = rows.drop_nulls("goodput").group_by("time").agg(begin=begin, bits=bits).sort("time")
+        return _floats(found["begin"]), _floats(found["time"]), _floats(found["bits"])
 
     def window(self, flow: str, column: str = "cwnd") -> Series:
         """Congestion window (or `ssthresh`) of the flow, its streams added up, segments."""

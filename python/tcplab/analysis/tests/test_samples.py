@@ -79,6 +79,30 @@ def test_recent_goodput_is_that_of_the_second_before_while_a_flow_is_active(tmp_
     assert rates[2, 1] == 40
 
 
+def test_recent_goodput_weighs_a_short_interval_by_its_length(tmp_path: Path) -> None:
+    # From 0.9 s on: 100 kbit in 0.1 s, 900 kbit in 0.5 s, and 20 kbit in the last 10 ms.
+    lengths = {1000: (100, 1e6), 1500: (500, 1.8e6), 1510: (10, 2e6)}
+    intervals = [
+        {"time": end * MS, "duration": length * MS, "flow": "one", "stream": 0, "goodput": rate}
+        for end, (length, rate) in lengths.items()
+    ]
+    one = samples(tmp_path, flows=[span("one", 900 * MS, 1510 * MS)], intervals=intervals)
+    for unit in (("one", None), ("one", 0)):
+        _, rates = one.recent_goodput([unit])
+        assert rates[:, 0] == pytest.approx([1e6, 1e6 / 0.6, 1.02e6 / 0.61])
+
+
+def test_recent_goodput_of_streams_that_begin_within_an_interval(tmp_path: Path) -> None:
+    intervals = [
+        {"time": SECOND, "duration": length, "flow": "one", "stream": stream, "goodput": 8e6}
+        for stream, length in ((0, SECOND), (1, SECOND // 4))
+    ]
+    flows = [span("one", 0, SECOND), span("one", 0.75 * SECOND, SECOND) | {"stream": 1}]
+    one = samples(tmp_path, flows=flows, intervals=intervals)
+    _, rates = one.recent_goodput([("one", None)])
+    assert rates[:, 0] == pytest.approx([10e6])
+
+
 def test_streams_sampled_at_one_time_share_its_duration(tmp_path: Path) -> None:
     both = [*seconds("one", {1: 8, 2: 16}), *seconds("one", {1: 4, 2: 4}, stream=1)]
     rows = samples(tmp_path, intervals=both).intervals("one")
