@@ -41,8 +41,9 @@ class Source:
     """How streams of a flow become one series."""
 
 
-# Before and after a window, so that lines reach its edges; Jain's index is over a second.
-_MIN_MARGIN, _DERIVED_MARGIN = 200_000_000, 1_200_000_000
+_MIN_MARGIN = 200_000_000
+# Jain's index is over a second.
+_SECOND = 1_000_000_000
 
 # Quantities of each panel. RTTs in seconds, so that the page scales every unit alike.
 _COLUMNS = {
@@ -68,6 +69,8 @@ class Window:
     start: int
     end: int
     points: int
+    margin: int = _MIN_MARGIN
+    """The time before and after it that is read too, so that lines reach its edges, ns."""
     series: list[dict[str, Any]] = field(default_factory=list)
     arrays: list[Array] = field(default_factory=list)
 
@@ -92,8 +95,11 @@ def curves(
     duration = int(plan["duration"])
     stop = duration if end is None else min(end, duration)
     window = Window(max(0, start), max(stop, start + 1), max(50, min(points, MAX_POINTS)))
+    window.margin = max((window.end - window.start) // 50, _MIN_MARGIN, _longest_step(plan))
     queues: pl.DataFrame | None = None
-    around = samples.in_window(run_dir, plan, window.start - _DERIVED_MARGIN, window.end + _MIN_MARGIN)
+    around = samples.in_window(
+        run_dir, plan, window.start - _SECOND - window.margin, window.end + window.margin
+    )
     for name in panels:
         source = PANELS[name]
         if isinstance(source, Derived):
@@ -117,10 +123,17 @@ def curves(
         "end": window.end / 1e9,
         "series": window.series,
         "phases": list(_phases(run_dir, window)),
-        "marks": list(_marks(queues)) if queues is not None else [],
+        "marks": list(_marks(queues, window)) if queues is not None else [],
         **(more or {}),
     }
     return encode(header, window.arrays)
+
+
+def _longest_step(plan: Plan) -> int:
+    """The longest time between two samples of the run, or between two probes of a flow, ns."""
+    sample = plan["sample"]
+    probes = [flow.get("interval") for flow in plan["flows"]]
+    return max(step or 0 for step in (sample["sockets"], sample["queues"], sample["flows"], *probes))
 
 
 def decimate(x: Array, y: Array, start: float, end: float, points: int) -> tuple[Array, Array]:
@@ -153,9 +166,8 @@ def _extremes(x: Array, y: Array, start: float, width: float, points: int) -> tu
 
 
 def _read(run_dir: Path, table: str, columns: list[str], window: Window) -> pl.DataFrame:
-    # One sample more on either side, so that lines reach the window's edges.
-    margin = max(int((window.end - window.start) * 0.02), _MIN_MARGIN)
-    return library.rows(run_dir, table, ["time", *columns], window.start - margin, window.end + margin)
+    first, last = window.start - window.margin, window.end + window.margin
+    return library.rows(run_dir, table, ["time", *columns], first, last)
 
 
 def _add_streams(window: Window, panel: str, source: Source, run_dir: Path, plan: Plan) -> None:
@@ -237,13 +249,17 @@ def _phases(run_dir: Path, window: Window) -> Iterator[dict[str, Any]]:
         }
 
 
-def _marks(queues: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _marks(queues: pl.DataFrame, window: Window) -> Iterator[dict[str, Any]]:
     """When packets were dropped by a queue, lost by an impairment, or marked, and how many."""
+    # Counts of a run's first sample are of the time before it.
+    is_begin = window.start <= window.margin
     for (link, direction), part in _by_direction(queues):
         if not part.select("drops", "lost", "marks").tail(1).sum_horizontal().sum():
             continue
         for column, kind in (("drops", "drop"), ("lost", "loss"), ("marks", "mark")):
-            found = part.select("time", n=pl.col(column).diff()).filter(pl.col("n") > 0)
+            count = pl.col(column)
+            grown = count.diff().fill_null(count) if is_begin else count.diff()
+            found = part.select("time", n=grown).filter(pl.col("n") > 0)
             if not found.height:
                 continue
             if found.height > MAX_MARKS:

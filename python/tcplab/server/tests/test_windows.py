@@ -197,3 +197,52 @@ def test_of_requests_the_socket_is_shown_that_sends_most(tmp_path: Path) -> None
     assert [series["flow"] for series in header["series"]] == ["web"]
     assert np.array_equal(shown, run.sockets.filter(node="right")["cwnd"].to_numpy())
     assert shown.max() > run.sockets.filter(node="left")["cwnd"].to_numpy().max()
+
+
+def test_a_window_between_two_samples_has_the_lines_that_cross_it(tmp_path: Path) -> None:
+    flows = [{"name": "bulk", "kind": "tcp"}, {"name": "ping", "kind": "ping", "interval": "2 s"}]
+    asked = {
+        "tcplab": 1,
+        "name": "coarse",
+        "network": {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "20 packets"}},
+        "flows": flows,
+        "sample": {"flows": "1 s", "sockets": "1 s", "queues": "1 s"},
+        "duration": "6 s",
+    }
+    run = tcplab.run(asked, out=tmp_path / "coarse")
+    panels = ("goodput", "cwnd", "rtt", "queue")
+    data = curves.curves(run.run_dirs[1], run.plan, panels=panels, start=2_400_000_000, end=2_600_000_000)
+    header, arrays = decoded(data)
+    assert [(one["panel"], one["label"]) for one in header["series"]] == [
+        ("goodput", "bulk"),
+        ("cwnd", "bulk"),
+        ("rtt", "bulk"),
+        ("queue", "path"),
+        ("rtt", "ping"),
+    ]
+    for times in arrays[::2]:
+        assert times[0] <= 2.4
+        assert times[-1] >= 2.6
+
+
+def test_packets_lost_before_the_first_sample_of_the_queue_are_marked(tmp_path: Path) -> None:
+    asked = {
+        "tcplab": 1,
+        "name": "early",
+        "network": {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": "100 %"}},
+        "flows": [{"name": "never", "kind": "tcp"}],
+        "sample": {"queues": "100 ms"},
+        "duration": "4 s",
+        "omit": "0 s",
+    }
+    run = tcplab.run(asked, out=tmp_path / "early")
+    lost = run.queues.filter(direction="forward")["lost"]
+    assert (lost[0], lost[-1]) == (1, 3)
+
+    def marked(start: int) -> int:
+        header, _ = decoded(curves.curves(run.run_dirs[1], run.plan, panels=("queue",), start=start))
+        return sum(sum(mark["counts"]) for mark in header["marks"])
+
+    assert marked(0) == 3
+    # That of a window within the run are those of its own samples.
+    assert marked(2_000_000_000) == 1
