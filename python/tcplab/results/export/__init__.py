@@ -24,7 +24,7 @@ def export(run: Run, form: str, target: Path | str) -> list[Path]:
 
     `target` is a directory for csv and a file for the others. A format that holds less than a whole result
     writes several files, with the flow's name or the repetition's number before the ending. Raises
-    ValueError for an unknown format and ResultsError when a file cannot be written.
+    ValueError for an unknown format and ResultsError when a file cannot be written or would hold nothing.
     """
     if form not in FORMATS:
         raise ValueError(f"unknown format {form!r} (formats: {', '.join(FORMATS)})")

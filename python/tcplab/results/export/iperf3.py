@@ -15,6 +15,7 @@ import polars as pl
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.paths import data_path
 from tcplab.plan.types import Flow, Plan
+from tcplab.results.errors import ResultsError
 from tcplab.results.export.documents import write_documents
 from tcplab.results.run import Run
 
@@ -25,7 +26,10 @@ _LOCAL_PORT, _PORT = 40_000, 5201
 
 def write(run: Run, target: Path) -> list[Path]:
     """Write the documents; see `tcplab.results.export.export` for their names."""
-    return write_documents(documents(run), target)
+    found = documents(run)
+    if not found:
+        raise ResultsError(run.path, "none of its flows is tcp or udp, and iperf3 has no others")
+    return write_documents(found, target)
 
 
 def documents(run: Run) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tcplab.results import Run, load
+from tcplab.results import ResultsError, Run, load
 from tcplab.results.export import export
 from tcplab.results.tests.synthetic import plan, write_result
 
@@ -94,6 +94,14 @@ def test_iperf3_has_the_ports_path_and_end_of_the_flow(tmp_path: Path) -> None:
 def test_iperf3_has_a_document_per_flow_and_repetition(repeated: Run, tmp_path: Path) -> None:
     names = [path.name for path in export(repeated, "iperf3", tmp_path / "out.json")]
     assert names == [f"out-{flow}-run-{n}.json" for n in (1, 2) for flow in ("one", "two")]
+
+
+def test_iperf3_has_no_document_of_probes_and_says_so(tmp_path: Path) -> None:
+    made = plan({"probe": "cubic"}, seconds=1)
+    made["flows"][0]["kind"] = "ping"
+    run = load(write_result(tmp_path / "result", made))
+    with pytest.raises(ResultsError, match="none of its flows is tcp or udp"):
+        export(run, "iperf3", tmp_path / "out.json")
 
 
 def test_flent_series_are_as_long_as_its_x_values(repeated: Run, tmp_path: Path) -> None:
