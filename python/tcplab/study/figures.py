@@ -466,13 +466,14 @@ def _trace(
     key: str, points: Sequence[tuple[float, CellSummary]], metric: str, divisor: float, index: int
 ) -> Trace:
     found = [row.figures[metric] for _, row in points]
+    # Most metrics are never negative, whatever the interval of two repetitions that differ.
+    minimum = -math.inf if METRICS[metric].signed else 0.0
     return Trace(
         key,
         np.array([x for x, _ in points], dtype=float),
         np.array([figure.value for figure in found]) / divisor,
         style(index),
-        # No metric is negative, whatever the interval of two repetitions that differ.
-        np.maximum([figure.interval.low for figure in found], 0.0) / divisor,
+        np.maximum([figure.interval.low for figure in found], minimum) / divisor,
         np.array([figure.interval.high for figure in found]) / divisor,
         tuple(f"{row.cell.title}: {row.figures[metric].value / divisor:.4g}" for _, row in points),
     )

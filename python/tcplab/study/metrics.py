@@ -37,6 +37,8 @@ class Metric:
     doc: str
     share: bool = False
     """A share from 0 to 1, shown in percent."""
+    signed: bool = False
+    """It may be negative."""
 
 
 _SPELLED = {"rtt": "RTT", "cpu": "CPU", "rpm": "RPM", "rtos": "RTOs"}
@@ -83,6 +85,7 @@ METRICS: dict[str, Metric] = {
             "",
             "how much goodput grew from the first to the last third of the steady state",
             share=True,
+            signed=True,
         ),
         Metric("utilization", "", "share of the bottleneck's rate that was used", share=True),
         Metric("jain", "", "Jain's fairness index of the flows that share the bottleneck"),

@@ -56,7 +56,8 @@ def pair_grid(found: list[Pair], metric: str = "goodput") -> Grid:
     for pair in found:
         a, b = (cell.labels.get(pair.axis, "unchanged") for cell in (pair.a, pair.b))
         rest = ", ".join(label for axis, label in pair.a.labels.items() if axis != pair.axis) or NONE
-        change = (pair.means[1] / pair.means[0] - 1) * 100 if pair.means[0] else math.nan
+        before, after = pair.means
+        change = (after - before) / abs(before) * 100 if before else math.nan
         rows.append(
             (
                 pair.axis,

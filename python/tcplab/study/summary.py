@@ -205,7 +205,8 @@ def _changes(
     corrected = holm([comparison.p for comparison in found])
 
     def percent(amount: float, reference: Array) -> float:
-        mean = float(reference.mean())
+        # Of its magnitude: more than a negative mean is a gain.
+        mean = abs(float(reference.mean()))
         return amount / mean * 100 if mean else math.nan
 
     return {

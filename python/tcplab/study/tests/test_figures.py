@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tcplab.figures.model import Chart, Heatmap
 from tcplab.study.figures import figures
 from tcplab.study.load import load
+from tcplab.study.pairs import pair_grid, pairs
 from tcplab.study.store import Done, Store, dataset
 from tcplab.study.summary import summary
 from tcplab.study.tests.test_execute import STUDY, written
@@ -171,3 +173,28 @@ def test_laws_are_those_of_the_flow_as_it_is(tmp_path: Path) -> None:
         assert isinstance(made, Chart)
         limits.append(next(trace.y.tolist() for trace in made.traces if trace.key == "Mathis (Reno)"))
     assert limits[0] == limits[1]
+
+
+def test_a_metric_that_may_be_negative_has_its_whole_interval_and_its_sign(tmp_path: Path) -> None:
+    plots = "[{kind: bars, metric: drift, by: rtt}, {kind: improvement, metric: drift}]"
+    study = load(written(tmp_path, f"{STUDY}plots: {plots}\n"))
+    drifts = {"cubic": (-0.1, -0.12, -0.08), "reno": (-0.3, -0.31, -0.29)}
+    done = [
+        Done(cell.id, number, "done", "", None, 1.0, ({"flow": None, "goodput": 1e6, "drift": drift},))
+        for cell in study.cells
+        for number, drift in enumerate(drifts[cell.labels["cc"]], start=1)
+    ]
+    results = dataset(study.cells, done, [axis.name for axis in study.axes])
+    summed = summary(study, study.cells, results)
+    bars, improvement = figures(study, lambda _: summed, results, Store(tmp_path))
+    assert isinstance(bars, Chart)
+    assert isinstance(improvement, Chart)
+    for trace in bars.traces:
+        errors = trace.errors()
+        assert errors is not None
+        assert np.allclose(errors[0], errors[1])
+    (trace,) = improvement.traces
+    assert trace.y == pytest.approx([-200, -200])
+    assert trace.errors() is not None
+    (reno_cubic, *_) = (row for row in pair_grid(pairs(summed, "drift"), "drift").rows if row[0] == "cc")
+    assert (reno_cubic[1:3], reno_cubic[6]) == (("reno", "cubic"), "+66.7")
