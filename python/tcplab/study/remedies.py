@@ -218,4 +218,9 @@ def _rate(row: CellSummary) -> str:
         return rate_text(float(f"{figure.value:.4g}"))
     value, unit = rate_text(figure.value).split()
     scale = figure.value / float(value) if float(value) else 1.0
-    return f"{float(value):.3g} ± {figure.interval.half_width / scale:.2g} {unit}"
+    return f"{_digits(float(value), 3)} ± {_digits(figure.interval.half_width / scale, 2)} {unit}"
+
+
+def _digits(value: float, count: int) -> str:
+    """So many significant digits, without an exponent."""
+    return f"{float(f'{value:.{count}g}'):g}"

@@ -12,7 +12,11 @@ from tcplab.scenario import load as load_scenario
 from tcplab.shipped import located
 from tcplab.study.api import StudyResults
 from tcplab.study.api import run as run_study
+from tcplab.study.load import load as load_study
 from tcplab.study.remedies import AS_IS, AUTO, AXIS, Remedies, RemedyError, recommendation, study_of
+from tcplab.study.store import Done, dataset
+from tcplab.study.summary import summary
+from tcplab.study.tests.test_execute import STUDY, written
 from tcplab.testbed.known_controls import Controls
 
 
@@ -140,3 +144,17 @@ def test_a_cache_beside_the_client_is_recommended_for_pages_from_afar(tmp_path: 
     assert labels == [AS_IS, "accelerator", "cache", "all together"]
     said = recommendation(found.summary())
     assert said[-1].startswith("Recommendation: cache")
+
+
+def test_an_interval_of_hundreds_is_said_in_full(tmp_path: Path) -> None:
+    text = STUDY.replace("flows.bulk.cc: [reno, cubic]", f"{AXIS}: {{values: {{{AS_IS}: {{}}, more: {{}}}}}}")
+    text = text.replace("  rtt: {set: network.path.rtt, values: [10 ms, 40 ms]}\n", "")
+    study = load_study(written(tmp_path, text.replace("{cc: cubic}", f"{{{AXIS}: {AS_IS}}}")))
+    done = [
+        Done(cell.id, number, "done", "", None, 1.0, ({"flow": None, "goodput": rate * 1e6},))
+        for cell, rates in zip(study.cells, ((400, 460, 520), (999.6, 999.7, 999.6)), strict=True)
+        for number, rate in enumerate(rates, start=1)
+    ]
+    said = recommendation(summary(study, study.cells, dataset(study.cells, done, [AXIS])))
+    assert said[0] == "As is: 460 ± 150 Mbit/s."
+    assert said[1].startswith("With more: 1000 ± 0.14 Mbit/s, ")
