@@ -31,6 +31,7 @@ _QUICK_SHARE = 5
 # Titles of axes without a `label`.
 _TITLES = {"cc": "CC", "ecn": "ECN", "mss": "MSS", "mtu": "MTU", "rtt": "RTT"}
 _DECIDE_CELLS = ("engine", "cells", "quick")
+_MAX_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -272,6 +273,9 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
         labels = [value.label for value in axis.values]
         for label in sorted({label for label in labels if labels.count(label) > 1}):
             yield document.mistake(("grid", key), f"the value {show(label)} stands here twice")
+    if file.seed + file.repeat - 1 > _MAX_SEED:
+        message = f"{file.repeat} repetitions from seed {file.seed} go beyond 2^64 - 1"
+        yield document.mistake(("seed",), message, "1")
     if file.cells == "zip" and len({len(axis.values) for axis in axes}) > 1:
         counts = ", ".join(f"{axis.name} has {len(axis.values)}" for axis in axes)
         yield document.mistake(("cells",), f"`zip` takes axes of the same length: {counts}")

@@ -140,3 +140,16 @@ def test_a_value_that_quick_leaves_out_on_the_kernel_is_one_of_its_axis(tmp_path
     file.write_text(QUICK_ON_KERNEL.replace("skip: {cc: [prague]}", "skip: {cc: [prage]}"), encoding="utf-8")
     with pytest.raises(ScenarioErrors, match=r"quick\.kernel\.skip\.cc: the axis cc has no value `prage`"):
         load(file, Asked(quick=True))
+
+
+def test_seeds_end_before_2_to_the_64(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    text = QUICK_ON_KERNEL.partition("quick:")[0]
+    file.write_text(f"{text}seed: {2**64 - 5}\n", encoding="utf-8")
+    assert load(file).repeat == 5
+    for asked, seed in ((Asked(repeat=6), 2**64 - 5), (Asked(seed=2**64 - 4), 2**64 - 4)):
+        with pytest.raises(ScenarioErrors) as refused:
+            load(file, asked)
+        (error,) = refused.value.errors
+        assert (error.line, error.path) == (12, "seed")
+        assert error.message == f"{asked.repeat or 5} repetitions from seed {seed} go beyond 2^64 - 1"
