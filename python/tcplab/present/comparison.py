@@ -36,6 +36,10 @@ _METRICS = (
 )
 
 
+# Flows that a note names.
+_MAX_NAMED = 6
+
+
 @dataclass(frozen=True)
 class Difference:
     """How one figure of one flow differs between the first run and another."""
@@ -286,8 +290,8 @@ def _notes(
     short = [label for label, run in zip(labels, runs, strict=True) if len(run.repetitions) < 2]
     if short:
         notes.append(
-            f"{', '.join(short)}: one repetition only, so the difference has no interval and no test. "
-            "Repeat each run at least three times for a test."
+            f"{', '.join(short)}: one repetition only, so the difference has no interval and no test; ± is "
+            "the interval of the mean within that run. Repeat each run at least three times for a test."
         )
     if any(row.test.test == DETERMINISTIC for row in differences):
         notes.append(
@@ -295,8 +299,16 @@ def _notes(
             "would differ, so there is no test."
         )
     for label, one in zip(labels[1:], summaries[1:], strict=True):
-        if not _pairs(summaries[0], one):
+        pairs = _pairs(summaries[0], one)
+        if not pairs:
             notes.append(f"{label} has no flow of the same name as {labels[0]}: there is nothing to compare.")
+            continue
+        compared = {id(row) for pair in pairs for row in pair}
+        for has, lacks, rows in ((labels[0], label, summaries[0].flows), (label, labels[0], one.flows)):
+            if alone := [row.flow for row in rows if id(row) not in compared]:
+                more = f" and {len(alone) - _MAX_NAMED} more" if len(alone) > _MAX_NAMED else ""
+                names = ", ".join(alone[:_MAX_NAMED]) + more
+                notes.append(f"Not compared, because {lacks} has no flow of that name: {names} of {has}.")
     digests = {run.manifest.plan_digest for run in runs}
     if len(digests) == 1:
         notes.append("All runs executed the same plan.")

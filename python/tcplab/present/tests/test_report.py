@@ -122,12 +122,25 @@ def test_runs_of_one_flow_are_compared_by_colour_whatever_its_name(tmp_path: Pat
     assert len({line.style.color for line in found.timeseries.panels[0].lines}) == 2
 
 
+def test_flows_that_are_not_compared_are_named(tmp_path: Path) -> None:
+    shared, only = {"one": "reno"}, [f"f{number}" for number in range(8)]
+    runs = [
+        load(write_result(tmp_path / name, plan(shared | others, seconds=3)))
+        for name, others in (("a", {}), ("b", dict.fromkeys(only, "cubic")))
+    ]
+    note = "Not compared, because {} has no flow of that name: f0, f1, f2, f3, f4, f5 and 2 more of {}."
+    assert note.format("a", "b") in compare(runs).notes
+    assert note.format("a", "b") in compare(runs[::-1]).notes
+    assert not any(note.startswith("Not compared") for note in compare([runs[0], runs[0]]).notes)
+
+
 def test_the_comparison_page_is_written(tmp_path: Path) -> None:
     made = plan({"one": "reno"}, seconds=3)
     runs = [load(write_result(tmp_path / name, made)) for name in ("a", "b")]
     page = visible(write_comparison(runs, tmp_path / "page.html").read_text())
     assert "b against a" in page
     assert "one repetition only" in page
+    assert "± is the interval of the mean within that run" in page
 
 
 def test_comparing_needs_two_runs(tmp_path: Path) -> None:
