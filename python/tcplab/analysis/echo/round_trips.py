@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Series:
     """Of the others: round-trip time, and how often it occurred, in rows."""
     batches: Array = field(default_factory=_none)
     """The others in their order: mean of consecutive ones, and how many, in rows."""
+    repetition: int = 1
+    """Of the run. Clients of different ones were not there at the same time."""
 
     @property
     def count(self) -> int:
@@ -42,7 +44,7 @@ class Series:
         """The series without its first round trips; only those known one by one can be left out."""
         if warmup == 0:
             return self
-        return Series(self.client, self.size, self.rtts[warmup:], self.buckets, self.batches)
+        return replace(self, rtts=self.rtts[warmup:])
 
     def weighted(self) -> tuple[Array, Array]:
         """Round-trip times and how often each occurred."""
@@ -80,7 +82,9 @@ def from_tables(echoes: pl.DataFrame, batches: pl.DataFrame) -> list[Series]:
         rtts = part.filter(single).sort("iteration")["rtt"].to_numpy().astype(np.float64)
         many = part.filter(~single).select("rtt", "count").to_numpy().astype(np.float64)
         client = clients.setdefault(key[:-1], len(clients))
-        found.append(Series(client, int(key[-1]), rtts, many.reshape(-1, 2), ordered.get(key, _none())))
+        buckets, batched = many.reshape(-1, 2), ordered.get(key, _none())
+        repetition = int(key[0]) if keys[0] == "repetition" else 1
+        found.append(Series(client, int(key[-1]), rtts, buckets, batched, repetition))
     return found
 
 

@@ -40,7 +40,7 @@ class SizeStatistics:
     p999: float
     maximum: float
     rate: float
-    """Round trips per second, all clients together, while they were under way."""
+    """Round trips per second, all clients of a repetition together, while they were under way."""
     first: float
     """Mean of the clients' first round trip at this size."""
 
@@ -147,7 +147,8 @@ def size_statistics(series: Sequence[Series], level: float, *, first: float | No
         p99=float(quantiles[2]),
         p999=float(quantiles[3]),
         maximum=float(values.max()),
-        rate=sum(one.count / one.total * 1e9 for one in series if one.count),
+        rate=sum(one.count / one.total * 1e9 for one in series if one.count)
+        / len({one.repetition for one in series}),
         first=first,
     )
 

@@ -100,13 +100,16 @@ def _rows(
 
 def _clients(echoes: Echoes) -> list[tuple[str, tuple[str, ...]]]:
     means = {(one.client, one.size): one.without(echoes.warmup) for one in echoes.series}
+    clients = {one.client: one.repetition for one in echoes.series}
+    several = len(set(clients.values())) > 1
     rows = []
-    for client in sorted({client for client, _ in means}):
+    for client, repetition in sorted(clients.items()):
         found = [means.get((client, one.size)) for one in echoes.sizes]
         texts = (
             _text(one.total / one.count / _MS) if one is not None and one.count else "-" for one in found
         )
-        rows.append((f"client {client}", tuple(texts)))
+        name = f"client {client}, repetition {repetition}" if several else f"client {client}"
+        rows.append((name, tuple(texts)))
     return rows
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from tcplab.analysis.echo import Series, from_events, from_tables, statistics
+from tcplab.analysis.echo import Series, from_events, from_tables, statistics, tables
 from tcplab.results.tables import conform
 
 
@@ -137,3 +137,16 @@ def test_rows_in_any_order_and_of_any_repetition_are_the_same_series() -> None:
     assert second.rtts.tolist() == [200, 201, 202, 203]
     assert first.batches.tolist() == [[301, 4], [299, 4]]
     assert second.batches.tolist() == [[300, 8]]
+    assert (first.repetition, second.repetition) == (1, 2)
+
+
+def test_the_rate_is_that_of_one_repetition() -> None:
+    """Three runs do not carry three times as much as one."""
+    steady = np.full(10, 1e6)
+    series = [Series(number, 8, steady, repetition=1 + number // 2) for number in range(6)]
+    test = statistics(series, clients=2, iterations=10, warmup=1)
+    assert (test.sizes[0].count, test.whole[0].count) == (54, 60)
+    assert test.sizes[0].rate == test.whole[0].rate == pytest.approx(2000)
+    assert test.sizes[0].throughput == pytest.approx(2000 * 8 * 8)
+    names = [name for name, _ in tables(test)[-1].rows]
+    assert names[1:3] == ["client 1, repetition 1", "client 2, repetition 2"]
