@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from tcplab.analysis.estimate import Estimate
 from tcplab.analysis.fetches import Fetches
@@ -50,8 +51,8 @@ def leg_grid(rows: Sequence[LegSummary]) -> Grid:
     columns = (
         ("Goodput", rate_scale, "Payload that the leg carried", [row.goodput for row in rows]),
         ("RTT", time_scale, "Smoothed round-trip time of the leg", [row.rtt for row in rows]),
-        ("Window", count_scale, "Mean congestion window, segments", [row.window for row in rows]),
-        ("Retransmitted", count_scale, "Segments, by the accelerator", [row.retransmits for row in rows]),
+        ("Window", _segments, "Mean congestion window", [row.window for row in rows]),
+        ("Retransmitted", _segments, "By the accelerator", [row.retransmits for row in rows]),
         (
             "Waiting",
             time_scale,
@@ -71,6 +72,10 @@ def leg_grid(rows: Sequence[LegSummary]) -> Grid:
         Heading("Bottleneck", numeric=False, about="The slower of the two legs"),
     )
     return _grid("Legs", headings, texts, columns)
+
+
+def _segments(values: Iterable[float]) -> Scale:
+    return replace(count_scale(values), unit="segments")
 
 
 _Column = tuple[str, Callable[[Iterable[float]], Scale], str, list[Estimate]]

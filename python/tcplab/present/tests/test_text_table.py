@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tcplab.analysis.estimate import estimate
+from tcplab.analysis.leg_summaries import LegSummary
 from tcplab.present import summary
+from tcplab.present.remedy_grids import leg_grid
 from tcplab.results import load
 from tcplab.results.tests.synthetic import plan, write_result
 
@@ -46,3 +49,10 @@ def test_a_name_that_does_not_fit_is_folded_not_cut(table: object) -> None:
 def test_columns_without_room_are_named(table: object) -> None:
     assert "Warm-up" in " ".join(printed(table, 60).split("On a wider terminal")[1].split())
     assert "On a wider terminal" not in printed(table, 200)
+
+
+def test_windows_of_legs_are_in_segments() -> None:
+    one = estimate([12.0], 0.95)
+    row = LegSummary("bulk", "gateway", "client", True, one, one, one, one, one, one)
+    units = {heading.label: heading.unit for heading in leg_grid([row]).headings}
+    assert (units["Window"], units["Retransmitted"]) == ("segments", "segments")
