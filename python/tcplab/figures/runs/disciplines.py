@@ -13,7 +13,7 @@ from tcplab.plan.paths import Hop, settings
 from tcplab.results.run import Run
 
 _FEW = 8
-_TITLES = {"": "State", "ms": "Time", "packets": "Drops so far"}
+_DROPS = ("early_drop", "overlimit")
 
 
 def disciplines(run: Run, repetition: int | None = None) -> Figure:
@@ -49,7 +49,14 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
 def _series(samples: Samples, hop: Hop) -> list[tuple[str, str, dict[str, Series]]]:
     """Title, unit and figures of each panel. Classes' delays are one where no gauge is a time."""
     gauges = samples.queue_gauges(hop)
-    panels = [(_TITLES.get(unit, "State"), unit, figures) for unit, figures in gauges.items()]
+    panels = []
+    for unit, figures in gauges.items():
+        drops = {name: series for name, series in figures.items() if name in _DROPS}
+        # RED's average and retransmissions on a medium are in packets, too.
+        others = {name: series for name, series in figures.items() if name not in _DROPS}
+        for title, found in (("Time" if unit == "ms" else "State", others), ("Drops so far", drops)):
+            if found:
+                panels.append((title, unit, found))
     classes = {} if "ms" in gauges else samples.class_delays(hop)
     if 0 < len(classes) <= _FEW:
         delays = {name: Series(delay.time, delay.value / 1e6) for name, delay in classes.items()}
