@@ -322,7 +322,9 @@ def _shared_jain(samples: Samples, flows: Sequence[str], windows: Sequence[Windo
     units = samples.sharing(flows)
     if len(units) < 2 or end <= start:
         return math.nan
-    return jain([samples.goodput(*unit).between(start, end).mean_since(start) for unit in units])
+    goodputs = [samples.goodput(*unit).between(start, end).mean_since(start) for unit in units]
+    # A run that was cut off may have ended before a flow began.
+    return jain(goodputs) if np.isfinite(goodputs).sum() > 1 else math.nan
 
 
 def _weighted_mean(values: Array, weights: Array) -> float:

@@ -212,7 +212,8 @@ def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
         if len(values):
             metrics[name] = float(_OF_LINKS.get(name, np.max)(values))
     if "jain" not in metrics:
-        shares = [row["goodput"] for row in rows if traffic_kind(row["kind"]).bulk]
+        bulk = [row["goodput"] for row in rows if traffic_kind(row["kind"]).bulk]
+        shares = [goodput for goodput in bulk if goodput is not None]
         if len(shares) > 1:
             metrics["jain"] = jain(shares)
     return _row(None, metrics, kind=None, cc=None, streams=None, limited_by=None)

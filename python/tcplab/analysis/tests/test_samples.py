@@ -103,6 +103,19 @@ def test_recent_goodput_of_streams_that_begin_within_an_interval(tmp_path: Path)
     assert rates[:, 0] == pytest.approx([10e6])
 
 
+def test_a_flow_that_never_began_shares_nothing(tmp_path: Path) -> None:
+    """Jain's index of the other one alone is not 1."""
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 4 * SECOND), span("two", 9 * SECOND, 9 * SECOND)],
+        intervals=seconds("one", {1: 8, 2: 16, 3: 24, 4: 32}),
+        queues=waiting("packets", [1, 1, 1, 1]),
+    )
+    (link,) = summary(run).links
+    assert link.flows == ("one", "two")
+    assert not link.figures["jain"].known
+
+
 def test_streams_sampled_at_one_time_share_its_duration(tmp_path: Path) -> None:
     both = [*seconds("one", {1: 8, 2: 16}), *seconds("one", {1: 4, 2: 4}, stream=1)]
     rows = samples(tmp_path, intervals=both).intervals("one")
