@@ -92,8 +92,10 @@ def moments(sources: Sequence[Source]) -> list[Moment]:
 
 def end_of(sources: Sequence[Source]) -> float:
     """When the last flow ended, s."""
+    # One that had not begun when its run was cut off has the time at which it would have, as both.
     spans = [span for s in sources for flow in s.flows if (span := s.samples.span(flow))]
-    return max((end for _, end in spans), default=0.0) / 1e9
+    active = [(start, end) for start, end in spans if end > start]
+    return max((end for _, end in active or spans), default=0.0) / 1e9
 
 
 def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:

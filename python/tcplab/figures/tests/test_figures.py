@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,8 +13,8 @@ from tcplab.figures.runs.distributions import cdf
 from tcplab.figures.runs.plot import Plot
 from tcplab.figures.runs.timeseries import timeseries
 from tcplab.present import write_figures
-from tcplab.results import Run, load
-from tcplab.results.tests.synthetic import plan, write_result
+from tcplab.results import Run, load, write_table
+from tcplab.results.tests.synthetic import SECOND, plan, write_result
 
 SERIES = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_size=1, max_size=400)
 
@@ -149,3 +150,14 @@ def test_phases_cost_the_page_a_trace_a_shade_not_a_shape_each(run: Run) -> None
     assert len(filled) == shades
     assert sum(int(np.isnan(trace.x).sum()) for trace in filled) == segments
     assert len(drawn.layout.shapes) < segments
+
+
+def test_the_axis_of_time_ends_with_a_run_that_was_cut_off(tmp_path: Path) -> None:
+    """Not when a flow would have begun."""
+    result = write_result(tmp_path / "result", plan({"one": "reno", "two": "cubic"}, seconds=2))
+    file = result / "run-1" / "flows.parquet"
+    flows = pl.read_parquet(file)
+    late = pl.when(pl.col("flow") == "two").then(100 * SECOND)
+    never = flows.with_columns(late.otherwise(pl.col(name)).alias(name) for name in ("start", "end"))
+    write_table(result / "run-1", "flows", never)
+    assert timeseries(load(result)).x_range == (0.0, 2.0)
