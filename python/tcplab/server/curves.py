@@ -142,8 +142,10 @@ def decimate(x: Array, y: Array, start: float, end: float, points: int) -> tuple
     No extreme is lost. The sample before the window and that behind it stay, so that lines reach its edges.
     The stretches are the same for every series of a window, so that they share times.
     """
-    if len(x) <= 2 * points:
-        return x, y
+    first, last = np.searchsorted(x, start), np.searchsorted(x, end, side="right")
+    if last - first <= 2 * points:
+        seen = slice(max(first - 1, 0), last + 1)
+        return x[seen], y[seen]
     known = np.isfinite(y)
     x, y = x[known], y[known]
     first, last = np.searchsorted(x, start), np.searchsorted(x, end, side="right")

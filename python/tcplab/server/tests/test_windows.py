@@ -246,3 +246,11 @@ def test_packets_lost_before_the_first_sample_of_the_queue_are_marked(tmp_path: 
     assert marked(0) == 3
     # That of a window within the run are those of its own samples.
     assert marked(2_000_000_000) == 1
+
+
+def test_a_narrow_window_has_one_sample_on_either_side(long: Long) -> None:
+    """The scale of its values is that of what is seen: a spike lies 100 ms before it."""
+    answer = long.window(700.2225, 700.2525, 1000)
+    for label, (x, y) in answer["series"].items():
+        assert x.round(3).tolist() == [round(700.222 + at / 1000, 3) for at in range(32)]
+        assert y.max() <= long.values(label)[700_200:700_300].max() < 900
