@@ -12,6 +12,7 @@ use crate::error::Mistake;
 use crate::quantity::quoted;
 
 const MAX_DEPTH: usize = 24;
+const COLON: &str = "a colon needs a space after it";
 
 /// The outermost value of `source`'s text, with `maximum` values at most; what is wrong with it.
 pub(super) fn read(text: &str, source: &Arc<Source>, maximum: usize) -> Result<Node, Vec<Mistake>> {
@@ -196,6 +197,16 @@ impl Builder {
             }
             // Keys stay as written: `at: {20: ...}` must be reported: 20 has no unit.
             let name = key.written;
+            // Between braces, `{rate:10 Mbit/s}` is a key without a value.
+            if matches!(value.value, Value::Null)
+                && value.written.is_empty()
+                && let Some((word, text)) = glued(&name)
+            {
+                let width = word.chars().count() + 1;
+                let at = Mark { width, ..key.mark };
+                self.mistakes.push(at.mistake("", "", COLON, &format!("{word}: {text}")));
+                continue;
+            }
             if name == "<<" && matches!(value.value, Value::List(_) | Value::Mapping(_)) {
                 match value.value {
                     Value::List(items) => merged.extend(items),
@@ -259,14 +270,10 @@ impl Builder {
         near.filter_map(|line| {
             let text = self.source.line(line).trim_end();
             let entry = text.trim_start().trim_start_matches("- ");
-            let (key, value) = entry.split_once(':')?;
-            let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            let glued = value.starts_with(|c: char| c.is_ascii_alphanumeric() || "[{\"'".contains(c));
+            let (key, value) = glued(entry)?;
             let column = text.chars().count() - entry.chars().count() + 1;
-            (is_key && glued).then(|| {
-                let mark = Mark { source: self.source.clone(), line, column, width: key.chars().count() + 1 };
-                (mark, format!("{key}: {value}"))
-            })
+            let mark = Mark { source: self.source.clone(), line, column, width: key.chars().count() + 1 };
+            Some((mark, format!("{key}: {value}")))
         })
         .next()
     }
@@ -292,7 +299,7 @@ impl Builder {
         } else if error.info().contains("recursion limit") {
             format!("nested more than {MAX_DEPTH} deep")
         } else if let Some((glued, suggestion)) = self.colon_without_space(&mark) {
-            return glued.mistake("", "", "a colon needs a space after it", &suggestion);
+            return glued.mistake("", "", COLON, &suggestion);
         } else {
             format!("not YAML: {}", self.explained(error.info(), &mark))
         };
@@ -303,6 +310,14 @@ impl Builder {
         }
         mark.mistake("", "", &message, "")
     }
+}
+
+/// The key and the value of `key:value`.
+fn glued(entry: &str) -> Option<(&str, &str)> {
+    let (key, value) = entry.split_once(':')?;
+    let is_key = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let follows = value.starts_with(|c: char| c.is_ascii_alphanumeric() || "[{\"'".contains(c));
+    (is_key && follows).then_some((key, value))
 }
 
 /// A plain scalar by YAML 1.2's core schema (section 10.3.2).
