@@ -253,25 +253,32 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
             return math.nan, share
         sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
         return math.nan, lost / sent if sent else math.nan
-    payload = _segment_payload(samples, flow)
-    if len(rows) and payload:
+    counted = streams.select("bytes_sent", "segments_sent", "retransmits").drop_nulls()
+    if len(counted) and not counted["segments_sent"].sum():
+        # As of a connection that was never established.
+        return math.nan, math.nan
+    mss = samples.mss(flow)
+    first = _first_sent(counted, mss)
+    if len(rows):
         again = float(rows["retransmits"].sum())
-        sent = float(rows["bytes_sent"].sum()) / payload + again
+        # Intervals have bytes. A segment has the mean payload; if none were counted, the MSS.
+        payload = float(counted["bytes_sent"].sum()) / first if first else mss
+        first = float(rows["bytes_sent"].sum()) / payload if payload else 0.0
     else:
-        again, sent = float(streams["retransmits"].sum()), float(streams["segments_sent"].sum())
-    return again / sent if sent else math.nan, math.nan
+        again = float(counted["retransmits"].sum())
+    return again / (first + again) if first else math.nan, math.nan
 
 
-def _segment_payload(samples: Samples, flow: str) -> float | None:
-    """Mean payload of the flow's segments, short ones included; the MSS where segments were not counted.
+def _first_sent(counted: pl.DataFrame, mss: float | None) -> float:
+    """Segments with data that streams sent for the first time.
 
-    None where no segment was sent, as of a connection that was never established.
+    The difference of the two counts is too small where a SYN or a FIN was retransmitted, which counts as a
+    retransmission alone. But there are as many segments as the payload takes.
     """
-    counts = samples.streams(flow).select("bytes_sent", "segments_sent", "retransmits").drop_nulls()
-    sent, segments, again = counts.sum().row(0)
-    if len(counts) and not segments:
-        return None
-    return sent / (segments - again) if sent and segments > again else samples.mss(flow)
+    counts = [pl.col("segments_sent") - pl.col("retransmits"), pl.lit(0)]
+    if mss:
+        counts.append((pl.col("bytes_sent") / mss).ceil().cast(pl.Int64()))
+    return float(counted.select(pl.max_horizontal(counts).sum()).item())
 
 
 def _link_summary(

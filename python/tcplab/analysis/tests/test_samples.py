@@ -414,6 +414,20 @@ def test_a_connection_that_sent_no_data_has_no_share_of_it_retransmitted(tmp_pat
     assert math.isnan(row.figures["retransmission_rate"].value)
 
 
+@pytest.mark.parametrize("sampled", [True, False])
+def test_a_syn_that_was_retransmitted_is_a_segment_that_was_sent(tmp_path: Path, sampled: bool) -> None:
+    """One segment, retransmitted as the SYN was, which counts among the retransmissions alone: 2 of 3."""
+    counts = {"bytes_sent": 10, "segments_sent": 2, "retransmits": 2}
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 2 * SECOND, **counts)],
+        sockets=[{"time": SECOND, "flow": "one", "stream": 0, "mss": 1448}],
+        **({"intervals": seconds("one", {1: 80.0}, bytes_sent=10, retransmits=2)} if sampled else {}),
+    )
+    (row,) = summary(run, omit=0).flows
+    assert row.figures["retransmission_rate"].value == pytest.approx(2 / 3)
+
+
 def test_utilization_from_the_start_counts_what_came_before_the_first_sample(tmp_path: Path) -> None:
     """10 Mbit/s carry 1.25 MB in a second."""
     carried = waiting("bytes_out", [250_000, 1_500_000])
