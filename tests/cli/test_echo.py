@@ -147,8 +147,9 @@ def test_a_missing_server_and_wrong_options_are_distinguished(tcplab: Call) -> N
         assert (said.returncode, message in said.stderr) == (2, True), said.stderr
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_keeps_what_it_measured(
-    start: Start, server: tuple[subprocess.Popen[str], str]
+    ending: signal.Signals, start: Start, server: tuple[subprocess.Popen[str], str]
 ) -> None:
     run = start(
         *("echo", "run", "127.0.0.1", "--port", server[1], "--sizes", "1,8", "--iterations", 30),
@@ -156,7 +157,7 @@ def test_an_interrupted_run_keeps_what_it_measured(
     )
     assert run.stderr is not None
     assert run.stderr.readline().startswith("1 B: 30 round trips")
-    run.send_signal(signal.SIGINT)
+    run.send_signal(ending)
     out, _ = run.communicate(timeout=60)
     assert run.returncode == 130
     assert out.startswith("TCP/1/30")

@@ -12,7 +12,7 @@ import typer
 from tcplab.cli.between import run_between
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, Level, level_of
-from tcplab.cli.service import addresses_of, listen, value_of_option
+from tcplab.cli.service import addresses_of, interrupt_on_signals, listen, value_of_option
 
 if TYPE_CHECKING:
     from tcplab.analysis.echo import Echoes, Step
@@ -258,6 +258,8 @@ def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
     from tcplab.cli.echo_live import display
     from tcplab.echo.agent import EchoAgent, EchoAgentError
 
+    # Whatever ends it, what was measured is kept.
+    interrupt_on_signals()
     interrupted = False
     try:
         with (
