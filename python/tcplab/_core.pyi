@@ -254,6 +254,9 @@ def netem_unlike(mtu: int, direction: str) -> str:
 def effective_loss(rate: float, correlation: float) -> float:
     """Give the share of packets lost in the long run by netem's recursion."""
 
+def len_on_wire(overhead: str, frame_len: int) -> int:
+    """Give the bytes on the wire of a frame, with a link direction's overhead (JSON); raises ValueError."""
+
 def value(kind: str, data: object) -> str:
     """Read a value of a kind as JSON in base units; raises QuantityError, ValueError for an unknown kind."""
 

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
 use serde_json::Value as Json;
-use tcplab_plan::{Direction, Flow, Limit, Plan, TcpSettings, Traffic};
+use tcplab_plan::{Direction, Flow, Limit, Overhead, Plan, TcpSettings, Traffic};
 use tcplab_scenario::quantity::{self, Dimension, QuantityError};
 use tcplab_scenario::{Entry, Mark, Mistake, Mistakes, Node, Step, Value};
 
@@ -277,6 +277,12 @@ pub(crate) fn effective_loss(rate: f64, correlation: f64) -> f64 {
     tcplab_plan::effective_loss(rate, correlation)
 }
 
+/// The bytes on the wire of a frame of `frame_len` bytes, with a link direction's overhead (JSON).
+#[pyfunction]
+pub(crate) fn len_on_wire(overhead: &str, frame_len: u32) -> PyResult<u32> {
+    Ok(read::<Overhead>(overhead)?.len_on_wire(frame_len))
+}
+
 /// A value of a kind, such as `time` or `sizes`, as JSON in base units.
 #[pyfunction]
 pub(crate) fn value(py: Python<'_>, kind: &str, data: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -344,6 +350,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traffic_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(node_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(effective_loss, module)?)?;
+    module.add_function(wrap_pyfunction!(len_on_wire, module)?)?;
     module.add_function(wrap_pyfunction!(value, module)?)?;
     module.add_function(wrap_pyfunction!(quantity_of, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;

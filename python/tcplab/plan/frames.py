@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from tcplab import _core
 from tcplab.plan.types import Direction, Flow
 
 _ETHERNET = 14
@@ -10,8 +13,6 @@ _UDP = 8
 _TCP = 20
 # RFC 7323, appendix A: the option takes 12 bytes of each segment.
 _TIMESTAMPS = 12
-# An ATM cell and what it carries (ITU-T I.361).
-_CELL, _CELL_PAYLOAD = 53, 48
 
 
 def payload_share(flow: Flow, direction: Direction) -> float:
@@ -28,10 +29,8 @@ def payload_share(flow: Flow, direction: Direction) -> float:
         packet = min(int(end.get("mss", 1460)) for end in ends) + _TCP
         payload = packet - _TCP - _TIMESTAMPS * all(end.get("timestamps", True) for end in ends)
     packet += _IP[flow.get("ip", 4)]
-    return payload / (packet if direction.get("trace") else _on_wire(packet + _ETHERNET, direction))
-
-
-def _on_wire(frame: int, direction: Direction) -> int:
-    overhead = direction.get("overhead") or {}
-    length = max(frame + int(overhead.get("bytes", 0)), int(overhead.get("minimum", 0)))
-    return -(-length // _CELL_PAYLOAD) * _CELL if overhead.get("atm") else length
+    if direction.get("trace"):
+        return payload / packet
+    overhead = direction.get("overhead")
+    frame = packet + _ETHERNET
+    return payload / (_core.len_on_wire(json.dumps(overhead), frame) if overhead else frame)
