@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_plan::Flow;
+use tcplab_probe::sockets::Sample;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
     Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EndFlowRow, EndFlows, EndIntervalRow, EndIntervals,
@@ -18,6 +19,7 @@ use tcplab_traffic::{Exchange, Fetch, Interval, Ping, Role, Sink, Summary, Traff
 
 use crate::destination::Destination;
 use crate::output;
+use crate::sampling::{Symbols, Timeouts, socket_row};
 
 /// Why rows could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,7 @@ impl WriteError {
 pub struct Recorder {
     node: String,
     rows: Mutex<Rows>,
+    timeouts: Mutex<Timeouts>,
     files: Mutex<Files>,
 }
 
@@ -84,6 +87,7 @@ impl Recorder {
         Recorder {
             node: node.to_owned(),
             rows: Mutex::new(Rows { node: node.to_owned(), ..Rows::default() }),
+            timeouts: Mutex::default(),
             files: Mutex::new(Files {
                 destination,
                 node: node.to_owned(),
@@ -107,6 +111,11 @@ impl Recorder {
     /// The rows, to append to. Hold them shortly.
     pub fn rows(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The retransmission timeouts that rows of sockets have shown so far. To be locked after the rows.
+    pub fn timeouts(&self) -> MutexGuard<'_, Timeouts> {
+        self.timeouts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Appends all rows so far to their files. Encoding does not hold up those who record.
@@ -342,17 +351,18 @@ impl Sink for Recorder {
         rows.pings.push(PingRow { time, flow, stream, seq, rtt, lost: rtt.is_none() });
     }
 
-    fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str) {
+    fn socket(&self, time: u64, last: &Sample<'_>) {
+        let mut rows = self.rows();
+        let row = socket_row(&mut rows, &mut Symbols::default(), time, last);
+        self.timeouts().record(&mut rows, &row, last);
+        rows.socket(row);
+    }
+
+    fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str, detail: Option<&'static str>) {
         let mut rows = self.rows();
         let (flow, event) = (rows.symbol(&flow.name), rows.symbol(event));
-        rows.event(EventRow {
-            time,
-            flow: Some(flow),
-            stream: Some(stream),
-            link: None,
-            event,
-            detail: None,
-        });
+        let detail = detail.map(|detail| rows.symbol(detail));
+        rows.event(EventRow { time, flow: Some(flow), stream: Some(stream), link: None, event, detail });
     }
 
     fn warning(&self, message: String, hint: String) {

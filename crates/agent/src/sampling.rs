@@ -135,10 +135,13 @@ pub fn sockets(
 ) -> Result<(), DiagError> {
     let mut failure = None;
     let mut symbols = Symbols::default();
-    let mut timeouts = Timeouts::default();
     // Summed up no more often than they are reported.
     let mut due = 0;
     on_schedule(interval, context.clock, &context.stop, kept, |time| {
+        // The last figures are the streams' to report, as each ends.
+        if time >= context.clock.duration {
+            return false;
+        }
         let mut sums = (time >= due).then(HashMap::<Arc<str>, Sums>::new);
         let mut rows = recorder.rows();
         let sampled = sampler.sample(&context.registry, |sample| {
@@ -149,7 +152,7 @@ pub fn sockets(
             if let ControlInfo::Published { control, .. } = sample.control {
                 gauges[control].record(&mut rows, &row, sample.state);
             }
-            timeouts.record(&mut rows, &row, sample);
+            recorder.timeouts().record(&mut rows, &row, sample);
             rows.socket(row);
         });
         drop(rows);
@@ -165,11 +168,11 @@ pub fn sockets(
 
 /// Retransmission timeouts that an earlier sample has shown, by local and remote port.
 #[derive(Default)]
-struct Timeouts(HashMap<(u16, u16), u16>);
+pub struct Timeouts(HashMap<(u16, u16), u16>);
 
 impl Timeouts {
     /// An event for each one since the socket's last sample, at the time of this one: the kernel reports their number only.
-    fn record(&mut self, rows: &mut Rows, socket: &SocketRow, sample: &Sample<'_>) {
+    pub fn record(&mut self, rows: &mut Rows, socket: &SocketRow, sample: &Sample<'_>) {
         // Most sockets never have one.
         let now = sample.info.total_rto;
         if now == 0 {
@@ -194,7 +197,7 @@ impl Timeouts {
 
 /// The symbols of the few strings that come again and again. Symbols stay valid for the whole run.
 #[derive(Default)]
-struct Symbols {
+pub struct Symbols {
     known: Vec<(Box<str>, Symbol)>,
     node: Option<Symbol>,
 }
@@ -210,7 +213,7 @@ impl Symbols {
     }
 }
 
-fn socket_row(rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample<'_>) -> SocketRow {
+pub fn socket_row(rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample<'_>) -> SocketRow {
     let info = sample.info;
     let ns = |us: u64| us * 1000;
     let (flow, stream) = match sample.owner {
@@ -256,7 +259,7 @@ fn socket_row(rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample
         app_limited: (info.delivery_rate != 0).then(|| info.app_limited()),
         rwnd: u64::from(info.snd_wnd),
         mss: u64::from(info.snd_mss),
-        bytes_acked: info.bytes_acked,
+        bytes_acked: sample.payload_acked(),
         delivered_ce: Some(u64::from(info.delivered_ce)),
         busy_time: Some(ns(info.busy_time)),
         rwnd_limited: Some(ns(info.rwnd_limited)),
@@ -281,6 +284,7 @@ pub fn hosts(
 ) {
     let mut warned = false;
     on_schedule(interval, clock, stop, kept, |time| {
+        let time = time.min(clock.duration);
         let own = ("agent", hosts::this_process());
         let others = processes.iter().map(|(name, pid)| (name.as_str(), hosts::process(*pid)));
         for (name, sample) in std::iter::once(own).chain(others) {

@@ -25,6 +25,8 @@ pub struct Owner {
     pub stream: u64,
     /// The socket was asked to pace, whatever its control.
     pub paced: bool,
+    /// It has opened its connection: the kernel counts its SYN among the bytes acknowledged.
+    pub opened: bool,
 }
 
 #[derive(Debug, Default)]
@@ -34,6 +36,8 @@ struct Owners {
     by_remote: HashMap<u16, Arc<str>>,
     ipv6: usize,
     changes: u64,
+    /// There is a sampler, which has looked.
+    sampled: bool,
 }
 
 /// The sending sockets of a node, by their local and remote port.
@@ -58,11 +62,12 @@ impl Registry {
         owners.changes += 1;
     }
 
-    /// Forgets a socket.
-    pub fn remove(&self, local: u16, remote: u16) {
+    /// Forgets a socket. Its owner, if it was sampled: the latest sample is of some time ago.
+    pub fn remove(&self, local: u16, remote: u16) -> Option<Arc<Owner>> {
         let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.by_ports.remove(&(local, remote));
         owners.changes += 1;
+        let owner = owners.by_ports.remove(&(local, remote));
+        owner.filter(|_| owners.sampled)
     }
 }
 
@@ -85,6 +90,25 @@ pub struct Sample<'a> {
     pub pacing_rate: Option<f64>,
     /// The control's phase, where it has any.
     pub phase: Option<&'a str>,
+}
+
+impl<'a> Sample<'a> {
+    /// The last figures of a socket that has ended, which is in no dump any more. `cc` is the name of its control.
+    pub fn last(
+        owner: &'a Owner,
+        (local_port, remote_port): (u16, u16),
+        info: &'a TcpInfo,
+        cc: &'a str,
+    ) -> Self {
+        let socket = Socket { local_port, remote_port, info, cc, control: ControlInfo::None, state: &[] };
+        sample(&socket, Some(owner), &[])
+    }
+
+    /// Payload acknowledged, without the SYN and the FIN that the kernel counts too.
+    pub fn payload_acked(&self) -> u64 {
+        let syn = u64::from(self.owner.is_some_and(|owner| owner.opened));
+        self.info.bytes_acked.saturating_sub(syn).min(self.info.first_sent())
+    }
 }
 
 /// Samples the sockets of one namespace.
@@ -159,7 +183,8 @@ impl Sampler {
 
     /// Takes over changes of the registry, rarely.
     fn follow(&mut self, registry: &Registry) {
-        let owners = registry.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owners = registry.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.sampled = true;
         if owners.changes == self.changes {
             return;
         }
@@ -190,7 +215,7 @@ impl Foreign {
     fn owner(&mut self, socket: &Socket<'_>) -> Option<&Owner> {
         let at = |seen: &[(u16, Owner)]| seen.iter().position(|(local, _)| *local == socket.local_port);
         if at(&self.seen).is_none() {
-            let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false };
+            let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false, opened: true };
             self.seen.push((socket.local_port, owner));
             let highest = self.seen.iter().map(|(local, _)| *local).max().unwrap_or(0);
             self.seen.sort_by_key(|(local, _)| created(*local, highest));
@@ -223,7 +248,7 @@ fn ranges(ports: &mut [u16]) -> Vec<std::ops::RangeInclusive<u16>> {
     ranges
 }
 
-fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>, controls: &'a [Published]) -> Sample<'a> {
+fn sample<'a>(socket: &Socket<'a>, owner: Option<&'a Owner>, controls: &'a [Published]) -> Sample<'a> {
     // inet_diag does not report whether a socket paces: a control with a pacing gain does, others when asked.
     let gain = match socket.control {
         ControlInfo::Published { telemetry, .. } => telemetry.pacing_gain,
@@ -267,6 +292,17 @@ mod tests {
     fn neighbouring_ports_share_a_range() {
         assert_eq!(ranges(&mut [7, 5, 6, 9, 65535]), [5..=7, 9..=9, 65535..=65535]);
         assert_eq!(ranges(&mut []), []);
+    }
+
+    #[test]
+    fn payload_acknowledged_is_without_syn_and_fin() {
+        let acked = |opened, bytes_acked| {
+            let owner = Owner { flow: "bulk".into(), stream: 0, paced: false, opened };
+            let info = TcpInfo { bytes_acked, bytes_sent: 1500, bytes_retrans: 500, ..TcpInfo::default() };
+            Sample::last(&owner, (1, 2), &info, "cubic").payload_acked()
+        };
+        assert_eq!([0, 1, 501, 1001, 1002].map(|bytes| acked(true, bytes)), [0, 0, 500, 1000, 1000]);
+        assert_eq!([0, 500, 1000, 1001].map(|bytes| acked(false, bytes)), [0, 500, 1000, 1000]);
     }
 
     #[test]

@@ -156,6 +156,11 @@ impl TcpInfo {
         self.flags & 1 != 0
     }
 
+    /// Whether both ends have agreed on ECN (`TCPI_OPT_ECN`).
+    pub fn has_ecn(&self) -> bool {
+        self.options & 8 != 0
+    }
+
     /// Payload bytes sent for the first time.
     pub fn first_sent(&self) -> u64 {
         self.bytes_sent.saturating_sub(self.bytes_retrans)

@@ -134,7 +134,8 @@ table! {
 }
 
 table! {
-    /// One row per sending TCP socket and sample.
+    /// One row per sending TCP socket and sample. On real hosts there is one more when the socket ends, without the figures that
+    /// its control publishes.
     Sockets, SocketRow, "sockets", [time, flow, stream];
     /// Time of the sample.
     time: u64 ["ns"],

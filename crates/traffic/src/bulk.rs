@@ -80,7 +80,8 @@ impl Task<'_> {
             priority.review(clock::now());
             // MSG_TRUNC makes TCP discard the data instead of copying it (tcp(7)).
             match socket.recv_with_flags(discard, libc::MSG_TRUNC) {
-                Ok(0) => return Ok(true),
+                // As the run ends the other end closes as well.
+                Ok(0) => return Ok(!self.context.over()),
                 Ok(got) if self.arrived(stream, got as u64) => {}
                 Ok(_) => break,
                 Err(error) if waited(&error) => {}

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use tcplab_probe::{clock, scheduling};
 
 use crate::Interval;
-use crate::tcp::{Sent, Stream, Task};
+use crate::tcp::{Sent, Stream, Task, ports};
 
 /// How often the collector looks whether all streams are over, ns.
 const GLANCE: u64 = 20_000_000;
@@ -40,17 +40,32 @@ impl Task<'_> {
             } else {
                 due
             };
+            let last = over || stopped || due == clock.duration;
+            if last {
+                for stream in streams {
+                    stream.settle();
+                    // Its thread may look up some time after the run's end.
+                    stream
+                        .connections()
+                        .iter()
+                        .for_each(|socket| self.context.unwatch(socket, ports(socket)));
+                }
+            }
             if self.end.sample.is_some() && end > boundary - width {
                 for (stream, before) in streams.iter().zip(&mut before) {
-                    if self.sends || self.both_ways {
-                        self.sent(stream, before, boundary - width, end);
+                    // One that wakes late has several to report; what was sent meanwhile counts in the first.
+                    let mut from = boundary - width;
+                    while (self.sends || self.both_ways) && from < end {
+                        let to = (from + width).min(end);
+                        self.sent(stream, before, from, to);
+                        from = to;
                     }
                     if !self.sends || self.both_ways {
-                        self.received(stream, end, width);
+                        self.received(stream, end, width, last);
                     }
                 }
             }
-            if over || stopped || due == clock.duration {
+            if last {
                 return;
             }
             boundary += width;
@@ -71,7 +86,7 @@ impl Task<'_> {
         self.context.sink.interval(&self.end.flow, &row);
     }
 
-    fn received(&self, stream: &Stream, end: u64, width: u64) {
+    fn received(&self, stream: &Stream, end: u64, width: u64, last: bool) {
         let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
         counter.advance(end);
         let row = |end, duration, bytes| Interval {
@@ -83,6 +98,9 @@ impl Task<'_> {
         };
         for (index, bytes) in counter.take() {
             self.context.sink.interval(&self.end.flow, &row((index + 1) * width, width, bytes));
+        }
+        if last {
+            counter.close();
         }
         let (index, bytes) = counter.open();
         let cut = end % width;

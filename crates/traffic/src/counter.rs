@@ -9,12 +9,21 @@ pub struct Counter {
     total: u64,
     last: Option<u64>,
     closed: Vec<(u64, u64)>,
+    is_closed: bool,
 }
 
 impl Counter {
     /// Intervals of `width` ns; the first one counted is that of `start`.
     pub fn new(width: u64, start: u64) -> Counter {
-        Counter { width, index: start / width, bytes: 0, total: 0, last: None, closed: Vec::new() }
+        Counter {
+            width,
+            index: start / width,
+            bytes: 0,
+            total: 0,
+            last: None,
+            closed: Vec::new(),
+            is_closed: false,
+        }
     }
 
     /// `bytes` arrived at `time`.
@@ -32,6 +41,16 @@ impl Counter {
             self.bytes = 0;
             self.index += 1;
         }
+    }
+
+    /// The last interval is reported: nothing more may be added.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Whether the last interval is reported.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Takes the closed intervals: the number of each, its bytes.

@@ -1,6 +1,7 @@
 //! Rows that traffic reports. Times are ns since the run's start; a figure this end does not know is none.
 
 use tcplab_plan::Flow;
+use tcplab_probe::sockets::Sample;
 use tcplab_tables::EchoTally;
 
 use crate::{Role, TrafficError};
@@ -128,8 +129,10 @@ pub trait Sink: Send + Sync {
     fn tally(&self, flow: &Flow, client: u64, size: u64, tally: &EchoTally);
     /// An echo request was answered or is lost.
     fn ping(&self, flow: &Flow, row: &Ping);
-    /// Something happened to a stream: `established`, `closed` or `aborted`.
-    fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str);
+    /// The last figures of a socket that was sampled.
+    fn socket(&self, time: u64, last: &Sample<'_>);
+    /// Something happened to a stream: `established` (the detail: with ECN), `closed` or `aborted`.
+    fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str, detail: Option<&'static str>);
     /// The run goes on, but not quite as asked.
     fn warning(&self, message: String, hint: String);
     /// A stream or the whole flow failed.

@@ -1,13 +1,16 @@
 //! State that all streams of a node share: the clock, the request to stop, the receiver of rows.
 
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use tcplab_probe::clock;
-use tcplab_probe::sockets::Registry;
+use socket2::Socket;
+use tcplab_probe::sockets::{Registry, Sample};
+use tcplab_probe::{TcpInfo, clock};
 
 use crate::Sink;
+use crate::echo::options::control;
 
 /// The run's time on CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,15 @@ impl Context {
     /// Whether the run is over.
     pub fn over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.clock.duration
+    }
+
+    /// Has a socket sampled no more, after its last figures: the samples before may be of long before its end.
+    pub(crate) fn unwatch(&self, socket: &Socket, ports: (u16, u16)) {
+        let Some(owner) = self.registry.remove(ports.0, ports.1) else { return };
+        if let Ok(info) = TcpInfo::of(socket.as_raw_fd()) {
+            let time = self.clock.now().min(self.clock.duration);
+            self.sink.socket(time, &Sample::last(&owner, ports, &info, &control(socket)));
+        }
     }
 
     /// Sleeps until `time` of the run; false if the run is over first.

@@ -6,10 +6,10 @@ use std::net::{Shutdown, SocketAddr};
 use std::ops::Add;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use socket2::Socket;
-use tcplab_plan::Connections;
+use tcplab_plan::{Connections, Ecn};
 use tcplab_probe::sockets::Owner;
 use tcplab_probe::{TcpInfo, clock};
 
@@ -53,6 +53,7 @@ pub(crate) struct Stream {
     pub number: u64,
     pub counter: Mutex<Counter>,
     sockets: Mutex<Sockets>,
+    settled: OnceLock<Sent>,
     pub over: AtomicBool,
 }
 
@@ -81,10 +82,24 @@ impl Stream {
         sockets.closed = sockets.closed + Sent::by(socket);
     }
 
-    /// Sum of what its connections have sent.
+    /// Sum of what its connections have sent; of a settled stream, as of then.
     pub fn sent(&self) -> Sent {
+        self.settled.get().copied().unwrap_or_else(|| self.sum())
+    }
+
+    /// That sum for the stream's last rows. Sockets go on sending at the run's end: that counts in none of them.
+    pub fn settle(&self) -> Sent {
+        *self.settled.get_or_init(|| self.sum())
+    }
+
+    fn sum(&self) -> Sent {
         let sockets = self.sockets();
         sockets.open.iter().fold(sockets.closed, |sum, socket| sum + Sent::by(socket))
+    }
+
+    /// Its open connections.
+    pub fn connections(&self) -> Vec<Arc<Socket>> {
+        self.sockets().open.clone()
     }
 
     /// Nothing more is written.
@@ -134,6 +149,7 @@ impl Tcp {
                 number,
                 counter: Mutex::new(Counter::new(width, end.start())),
                 sockets: Mutex::default(),
+                settled: OnceLock::new(),
                 over: AtomicBool::new(false),
             })
             .collect();
@@ -178,15 +194,25 @@ impl Task<'_> {
         }
         let connected = self.connected(stream, socket, address).inspect_err(|_| {
             // A row all the same: whoever adds up streams shall see that this one carried nothing.
-            let (start, end) = (self.end.start(), self.context.clock.now());
-            let nothing = Summary { stream: stream.number, start, end: end.max(start), ..Summary::default() };
+            let (start, now) = (self.end.start(), self.context.clock.now());
+            let nothing = Summary {
+                stream: stream.number,
+                start,
+                end: now.min(self.context.clock.duration).max(start),
+                bytes_sent: (self.sends || self.both_ways).then_some(0),
+                segments_sent: (self.sends || self.both_ways).then_some(0),
+                bytes_received: (!self.sends || self.both_ways).then_some(0),
+                ..Summary::default()
+            };
             self.context.sink.summary(flow, &nothing);
         });
         let done = connected.and_then(|socket| {
             let Some(socket) = socket else { return Ok(()) };
-            let now = self.context.clock.now();
-            self.context.sink.event(flow, now, stream.number, "established");
             if self.sends {
+                // An event of a connection is its sender's to report, as both ends have it.
+                let now = self.context.clock.now();
+                let ecn = agreed_ecn(self.end, &socket);
+                self.context.sink.event(flow, now, stream.number, "established", ecn);
                 self.send(stream, &socket, address)
             } else {
                 self.receive(stream, &socket, address)
@@ -242,7 +268,7 @@ impl Task<'_> {
         let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
         // Read under the lock, so that nothing is added to an interval the collector has reported.
         let now = self.context.clock.now();
-        if now >= self.context.clock.duration {
+        if now >= self.context.clock.duration || counter.is_closed() {
             return false;
         }
         counter.add(now, bytes);
@@ -267,24 +293,28 @@ impl Task<'_> {
             Err(_) => Ok(false),
         };
         let ended = self.context.clock.now().min(self.context.clock.duration);
-        self.context.registry.remove(ports.0, ports.1);
+        self.context.unwatch(socket, ports);
         // A source without a number of bytes need not drain its buffer at the run's end.
-        let drained_enough = matches!(drained, Ok(true)) || self.conversation.bytes().is_none();
+        let closed = matches!(drained, Ok(true));
+        let drained_enough = closed || self.conversation.bytes().is_none();
         let complete = matches!(written, Ok(true)) && drained_enough;
         let (received, last) = stream.received();
         let summary = Summary {
             stream: stream.number,
             start: if self.end.role == Role::Client { self.end.start() } else { started },
-            end: if self.both_ways { last.unwrap_or(ended) } else { ended },
+            end: last.filter(|_| closed && self.both_ways).unwrap_or(ended),
             bytes_received: self.both_ways.then_some(received),
             ports: Some(ports),
             cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
             complete,
-            ..sent(socket)
+            ..stream.settle().summary()
         };
         self.context.sink.summary(&self.end.flow, &summary);
-        let event = if written.is_ok() && drained.is_ok() { "closed" } else { "aborted" };
-        self.context.sink.event(&self.end.flow, ended, stream.number, event);
+        if written.is_err() || drained.is_err() {
+            self.context.sink.event(&self.end.flow, ended, stream.number, "aborted", None);
+        } else if closed {
+            self.context.sink.event(&self.end.flow, ended, stream.number, "closed", None);
+        }
         let broken = |source| TrafficError::Broken { stream: stream.number, address, source };
         written.and(drained).map(|_| ()).map_err(broken)
     }
@@ -297,7 +327,8 @@ impl Task<'_> {
         let mut byte = [MaybeUninit::uninit(); 1];
         while !self.context.over() {
             match socket.recv(&mut byte) {
-                Ok(0) => return Ok(true),
+                // As the run ends the other end closes as well.
+                Ok(0) => return Ok(!self.context.over()),
                 Ok(_) => {}
                 Err(error) if waited(&error) => {}
                 Err(error) => return Err(error),
@@ -310,7 +341,8 @@ impl Task<'_> {
     pub fn watch(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> (u16, u16) {
         let ports = ports(socket);
         let paced = self.options.pacing || self.options.max_pacing_rate.is_some();
-        let owner = Owner { flow: self.end.flow.name.as_str().into(), stream: stream.number, paced };
+        let (flow, opened) = (self.end.flow.name.as_str().into(), self.end.role == Role::Client);
+        let owner = Owner { flow, stream: stream.number, paced, opened };
         self.context.registry.add(ports.0, ports.1, address.is_ipv6(), owner);
         ports
     }
@@ -321,16 +353,18 @@ impl Task<'_> {
         let started = self.context.clock.now();
         let read = self.forgive(self.conversation.receive(self, stream, socket), false);
         let over = self.context.clock.now();
-        if let Some((own, other)) = watched {
-            self.context.registry.remove(own, other);
+        if let Some(ports) = watched {
+            self.context.unwatch(socket, ports);
         }
-        let sent = if self.both_ways { sent(socket) } else { Summary::default() };
+        let sent = if self.both_ways { stream.settle().summary() } else { Summary::default() };
         if self.both_ways {
             // As closing it would: the collector still reads its figures. It fails where the other end is gone.
             let _ = socket.shutdown(Shutdown::Write);
         }
         let (total, last) = stream.received();
-        let ended = last.unwrap_or(over).min(self.context.clock.duration);
+        // One that is cut off has all of the run, also where nothing comes any more.
+        let cut_off = matches!(read, Ok(false)) && self.conversation.bytes() != Some(total);
+        let ended = last.filter(|_| !cut_off).unwrap_or(over).min(self.context.clock.duration);
         let complete = match (&read, self.conversation.bytes()) {
             (Err(_), _) => false,
             (Ok(_), Some(bytes)) => total == bytes,
@@ -348,8 +382,6 @@ impl Task<'_> {
                 ..sent
             },
         );
-        let event = if read.is_ok() { "closed" } else { "aborted" };
-        self.context.sink.event(&self.end.flow, over, stream.number, event);
         read.map(|_| ()).map_err(|source| TrafficError::Broken { stream: stream.number, address, source })
     }
 }
@@ -364,7 +396,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    fn by(socket: &Socket) -> Sent {
+    pub fn by(socket: &Socket) -> Sent {
         let Ok(info) = TcpInfo::of(socket.as_raw_fd()) else { return Sent::default() };
         Sent {
             bytes: info.first_sent(),
@@ -399,9 +431,13 @@ impl Add for Sent {
     }
 }
 
-/// A socket's counters of sent data, as columns of a stream's row.
-pub(crate) fn sent(socket: &Socket) -> Summary {
-    Sent::by(socket).summary()
+/// The kind of ECN that both ends of a connection have agreed on. The kernel says that they have; where a host asks
+/// for accurate ECN it does not say of which kind.
+pub(crate) fn agreed_ecn(end: &End, socket: &Socket) -> Option<&'static str> {
+    let Connections { sender, receiver, .. } = end.flow.traffic.connections()?;
+    let may_be_accurate = [sender, receiver].iter().any(|settings| settings.ecn == Ecn::Accecn);
+    let info = TcpInfo::of(socket.as_raw_fd()).ok()?;
+    (info.has_ecn() && !may_be_accurate).then_some("ECN")
 }
 
 /// A socket's own port and the other end's.

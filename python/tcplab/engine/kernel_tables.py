@@ -61,7 +61,7 @@ def _flows(
     """Flows in the plan's order and by the plan's names, with what no single end knows."""
     order = {flow["name"]: number for number, flow in enumerate(plan["flows"])}
     controls = {flow["name"]: flow["cc"]["name"] for flow in plan["flows"] if flow.get("cc")}
-    windows = sockets.group_by("flow", "stream").agg(pl.col("cwnd").mean().alias("_cwnd"))
+    windows = _mean_windows(sockets)
     true = pl.DataFrame(
         [(flow, stream, count) for (flow, stream), count in losses.items()],
         schema={"flow": pl.String(), "stream": pl.Int64(), "_losses": pl.Int64()},
@@ -78,6 +78,20 @@ def _flows(
         .sort(pl.col("flow").replace_strict(order, default=len(order), return_dtype=pl.Int64()), "stream")
         .select(flows.columns)
     )
+
+
+def _mean_windows(sockets: pl.DataFrame) -> pl.DataFrame:
+    """The mean window over time of each stream: a sample stands for the time since the one before.
+
+    Connections of a stream that are sampled together, as a server of web traffic has, count alike.
+    """
+    stream = ["flow", "stream"]
+    samples = sockets.group_by(*stream, "time").agg(pl.col("cwnd").mean()).sort("time")
+    lasted = pl.col("time").diff().over(stream).fill_null(0)
+    samples = samples.with_columns(lasted.alias("_lasted"))
+    weighted = (pl.col("cwnd") * pl.col("_lasted")).sum() / pl.col("_lasted").sum()
+    mean = pl.when(pl.col("_lasted").sum() > 0).then(weighted).otherwise(pl.col("cwnd").mean())
+    return samples.group_by(stream).agg(mean.alias("_cwnd"))
 
 
 def _hosts(hosts: pl.DataFrame) -> pl.DataFrame:

@@ -1,14 +1,13 @@
 //! A flow of `kind: echo`: the clients at one node, the server at the other, as rows of the run's tables.
 
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use socket2::Socket;
 use tcplab_plan::Traffic;
 use tcplab_probe::sockets::Owner;
-use tcplab_probe::{TcpInfo, clock, scheduling};
+use tcplab_probe::{clock, scheduling};
 use tcplab_tables::{ECHO_HEAD, EchoTally, MAX_ECHO_ROWS};
 
 use super::client::{Connected, Job, Observer};
@@ -18,7 +17,7 @@ use super::record::{Keep, Live, Round};
 use super::server::{Limits, Served, Server, ServerObserver, Unserved};
 use super::wire::Greeting;
 use crate::socket::{self, Clamped};
-use crate::tcp::sent;
+use crate::tcp::{Sent, agreed_ecn};
 use crate::{Context, End, Exchange, Interval, Role, SocketOptions, Summary, Totals, TrafficError};
 
 /// How much earlier than this end the other may end a run, ns.
@@ -98,7 +97,35 @@ struct Slot {
     /// At a client, bytes of its answers of the sizes that are done.
     answered: AtomicU64,
     started: AtomicU64,
+    /// Bytes a client had sent before its first message.
+    greeting: AtomicU64,
+    settled: OnceLock<Sent>,
     port: AtomicU64,
+}
+
+impl Slot {
+    /// Counts of what this end has sent, the greeting left out; of a settled one, as of then.
+    fn sent(&self) -> Sent {
+        let open = || lock(&self.socket).as_ref().map(|socket| self.by(socket));
+        self.settled.get().copied().or_else(open).unwrap_or_default()
+    }
+
+    /// That for the last rows. Sockets go on sending at the run's end: that counts in none of them.
+    fn settle(&self, socket: &Socket) -> Sent {
+        *self.settled.get_or_init(|| self.by(socket))
+    }
+
+    /// Its own port and the other end's.
+    fn ports(&self) -> (u16, u16) {
+        let ports = self.port.load(Ordering::Relaxed);
+        ((ports >> 16) as u16, ports as u16)
+    }
+
+    fn by(&self, socket: &Socket) -> Sent {
+        let mut sent = Sent::by(socket);
+        sent.bytes = sent.bytes.saturating_sub(self.greeting.load(Ordering::Relaxed));
+        sent
+    }
 }
 
 struct Part<'a> {
@@ -172,16 +199,20 @@ impl Part<'_> {
         };
         let (local, remote, ipv6) = ports(socket);
         slot.port.store(u64::from(local) << 16 | u64::from(remote), Ordering::Relaxed);
-        let owner = Owner { flow: self.end.flow.name.as_str().into(), stream, paced };
+        let (flow, opened) = (self.end.flow.name.as_str().into(), self.end.role == Role::Client);
+        let owner = Owner { flow, stream, paced, opened };
         self.context.registry.add(local, remote, ipv6, owner);
         if self.end.role == Role::Client {
-            self.context.sink.event(&self.end.flow, now, stream, "established");
+            slot.greeting.store(Sent::by(socket).bytes, Ordering::Relaxed);
+            let ecn = agreed_ecn(self.end, socket);
+            self.context.sink.event(&self.end.flow, now, stream, "established", ecn);
         }
     }
 
     fn finish(&self, slot: &Slot) {
-        let ports = slot.port.load(Ordering::Relaxed);
-        self.context.registry.remove((ports >> 16) as u16, ports as u16);
+        if let Some(socket) = lock(&slot.socket).as_ref() {
+            self.context.unwatch(socket, slot.ports());
+        }
         *lock(&slot.socket) = None;
     }
 
@@ -195,12 +226,23 @@ impl Part<'_> {
         loop {
             let due = boundary.min(clock.duration);
             let over = loop {
-                let over = self.over.load(Ordering::Acquire) || self.context.stop.load(Ordering::Relaxed);
+                let over = self.over.load(Ordering::Acquire);
                 let next = due.min(clock.now() + GLANCE);
                 if over || !clock::sleep_until(clock.instant(next), &self.context.stop) || next == due {
                     break over;
                 }
             };
+            let stopped = !over && self.context.stop.load(Ordering::Relaxed);
+            let now = clock.now();
+            let time = if over {
+                // Nothing more comes, so the last interval is whole.
+                due.max((now / width + 1) * width).min(clock.duration)
+            } else if stopped {
+                now.min(clock.duration)
+            } else {
+                due
+            };
+            let last = over || stopped || due == clock.duration;
             let (mut sent, mut received) = (0, 0);
             for (number, slot) in self.slots.iter().enumerate() {
                 let bytes = match self.end.role {
@@ -208,18 +250,23 @@ impl Part<'_> {
                     Role::Server => lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed)),
                 };
                 (sent, received) = (sent + bytes, received + bytes);
-                if self.end.sample.is_some() {
-                    let now = Interval {
-                        time: if over { clock.now().clamp(boundary - width, due) } else { due },
-                        stream: number as u64,
-                        ..Interval::default()
-                    };
-                    self.interval(slot, bytes, now, &mut before[number], boundary - width);
+                if last && let Some(socket) = lock(&slot.socket).as_ref() {
+                    slot.settle(socket);
+                    // Its thread may look up some time after the run's end.
+                    self.context.unwatch(socket, slot.ports());
+                }
+                // One that wakes late has several to report; what came meanwhile counts in the first.
+                let mut from = boundary - width;
+                while self.end.sample.is_some() && from < time {
+                    let to = (from + width).min(time);
+                    let row = Interval { time: to, stream: number as u64, ..Interval::default() };
+                    self.interval(slot, bytes, row, &mut before[number], from);
+                    from = to;
                 }
             }
             totals.sent.store(sent, Ordering::Relaxed);
             totals.received.store(received, Ordering::Relaxed);
-            if over || due == clock.duration {
+            if last {
                 return;
             }
             boundary += width;
@@ -229,15 +276,11 @@ impl Part<'_> {
     fn interval(&self, slot: &Slot, bytes: u64, now: Interval, before: &mut Interval, from: u64) {
         let mut row = now;
         row.duration = row.time - from;
-        if row.duration == 0 {
-            return;
-        }
-        let info = lock(&slot.socket).as_ref().and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok());
+        let sent = slot.sent();
         let counts = Interval {
-            // Each message that came is sent back, and the other way round.
             bytes_received: Some(bytes),
-            bytes_sent: Some(bytes),
-            retransmits: info.map_or(before.retransmits, |info| Some(u64::from(info.total_retrans))),
+            bytes_sent: Some(self.bytes_sent(sent, bytes)),
+            retransmits: Some(sent.retransmits),
             ..row.clone()
         };
         let more = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
@@ -246,6 +289,14 @@ impl Part<'_> {
         row.retransmits = more(counts.retransmits, before.retransmits);
         *before = counts;
         self.context.sink.interval(&self.end.flow, &row);
+    }
+
+    /// The messages a server has sent are those it got, all of which it sends back.
+    fn bytes_sent(&self, sent: Sent, received: u64) -> u64 {
+        match self.end.role {
+            Role::Client => sent.bytes,
+            Role::Server => received,
+        }
     }
 }
 
@@ -296,12 +347,12 @@ impl Observer for Part<'_> {
             ports: socket.map(ports).map(|(own, other, _)| (own, other)),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
             complete: outcome.is_ok(),
-            ..socket.map(sent).unwrap_or_default()
+            ..socket.map(|socket| slot.settle(socket).summary()).unwrap_or_default()
         };
         self.finish(slot);
         self.context.sink.summary(flow, &summary);
         let event = if outcome.is_ok() { "closed" } else { "aborted" };
-        self.context.sink.event(flow, now, u64::from(client), event);
+        self.context.sink.event(flow, now, u64::from(client), event, None);
         if let Err(error) = outcome
             && !self.ends()
         {
@@ -321,16 +372,19 @@ impl ServerObserver for Part<'_> {
         let Some(slot) = self.slots.get(greeting.client as usize) else { return };
         let clock = self.context.clock;
         let (flow, now) = (&self.end.flow, clock.now().min(clock.duration));
+        let mut sent = slot.settle(socket).summary();
         self.finish(slot);
         let received = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
+        sent.bytes_sent = Some(received);
         let summary = Summary {
             stream: u64::from(greeting.client),
             start: slot.started.load(Ordering::Relaxed),
-            end: now,
+            // Of one that was served the end is its last answer: its client closes later.
+            end: served.last.map_or(now, |last| last.saturating_sub(clock.start).min(now)),
             bytes_received: Some(received),
             cpu_receiver: Some(clock::thread_cpu() as f64 / 1e9),
             complete: served.broken.is_none(),
-            ..sent(socket)
+            ..sent
         };
         self.context.sink.summary(flow, &summary);
         if let Some((size, iteration, source)) = served.broken

@@ -10,7 +10,7 @@ mod client;
 mod error;
 mod flow;
 mod framed_io;
-mod options;
+pub(crate) mod options;
 mod record;
 mod server;
 #[cfg(test)]

@@ -87,6 +87,8 @@ pub enum Unserved {
 pub struct Served {
     /// Messages sent back.
     pub messages: u64,
+    /// When all of them had been sent, ns on CLOCK_MONOTONIC; none where it was not served to the end.
+    pub last: Option<u64>,
     /// Why before its time, with the size and the iteration that were under way.
     pub broken: Option<(u32, u64, Broken)>,
 }
@@ -284,8 +286,9 @@ impl Server {
         let received = Arc::new(AtomicU64::new(0));
         observer.accepted(one.peer, greeting, &one.socket, &received);
         let mut messages = 0;
-        let broken = self.echo(&one.socket, greeting, cpu, limit, &received, &mut messages).err();
-        observer.ended(one.peer, greeting, &one.socket, Served { messages, broken });
+        let outcome = self.echo(&one.socket, greeting, cpu, limit, &received, &mut messages);
+        let served = Served { messages, last: outcome.as_ref().ok().copied(), broken: outcome.err() };
+        observer.ended(one.peer, greeting, &one.socket, served);
     }
 
     fn echo(
@@ -296,7 +299,7 @@ impl Server {
         limit: Limit,
         received: &AtomicU64,
         messages: &mut u64,
-    ) -> Result<(), (u32, u64, Broken)> {
+    ) -> Result<u64, (u32, u64, Broken)> {
         let polls = greeting.busy_poll && self.limits.busy_poll;
         let words = self.prepare(socket, greeting, cpu);
         let first = greeting.sizes.first().copied().unwrap_or(0);
@@ -306,7 +309,7 @@ impl Server {
         let patience = self.limits.pause.saturating_sub(self.limits.message);
         line.send(&Answer::ok(polls, words).encode(), clock::now()).map_err(|broken| (first, 0, broken))?;
         let mut message = vec![0; greeting.longest() as usize];
-        let mut bytes = 0;
+        let (mut bytes, mut last) = (0, clock::now());
         for &size in &greeting.sizes {
             let message = &mut message[..size as usize];
             let mut begun = clock::now() + patience;
@@ -318,6 +321,7 @@ impl Server {
                 if begun >= limit.end {
                     return Err((size, iteration, Broken::Over));
                 }
+                last = begun;
                 *messages += 1;
                 bytes += u64::from(size);
                 received.store(bytes, Ordering::Relaxed);
@@ -326,7 +330,7 @@ impl Server {
         // The client has all its answers when it closes; closing first would leave our port in TIME-WAIT.
         let mut rest = [0];
         let _ = line.receive(&mut rest, clock::now());
-        Ok(())
+        Ok(last)
     }
 
     /// Does what the greeting asks of this end's socket; what cannot be, in words.

@@ -66,7 +66,7 @@ impl Task<'_> {
             bytes_received: Some(total),
             cpu_receiver: Some(cpu.load(Ordering::Relaxed) as f64 / 1e9),
             complete: served.is_ok(),
-            ..stream.sent().summary()
+            ..stream.settle().summary()
         };
         self.context.sink.summary(&self.end.flow, &summary);
         served.map_err(|source| TrafficError::Listen { address, source })
@@ -82,7 +82,7 @@ impl Task<'_> {
         if let Ok(true) = self.answer_all(stream, socket, objects) {
             self.linger(socket);
         }
-        self.context.registry.remove(ports.0, ports.1);
+        self.context.unwatch(socket, ports);
         stream.close(socket);
     }
 

@@ -1,0 +1,105 @@
+"""The tables of a run on the kernel agree with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+
+import tcplab
+from tcplab.results import Run
+
+MS, SECOND = 10**6, 10**9
+PATH = {"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "40 packets", "loss": "0.3 %"}
+FLOWS = [
+    {"name": "bulk", "kind": "tcp", "cc": "cubic", "streams": 2},
+    {"name": "stopped", "kind": "tcp", "cc": "bbr1", "stop": "1 s"},
+    {"name": "short", "kind": "tcp", "cc": "reno", "bytes": "20 kB", "start": "300 ms"},
+    {"name": "down", "kind": "tcp", "cc": "cubic", "from": "right", "to": "left"},
+    {"name": "bursts", "kind": "tcp", "cc": "cubic", "pattern": {"on": "200 ms", "off": "200 ms"}},
+    {"name": "request", "kind": "request", "request": "300 B", "response": "20 kB"},
+    {"name": "web", "kind": "http", "sizes": ["2 kB", "40 kB"], "connections": 2, "count": 3},
+    {"name": "echo", "kind": "echo", "sizes": [10, 2000], "iterations": 5},
+    {"name": "datagrams", "kind": "udp", "rate": "1 Mbit/s", "spacing": "exponential"},
+    {"name": "ping", "kind": "ping", "interval": "20 ms", "count": 20},
+]
+DURATION = 2 * SECOND
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    scenario = {"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": FLOWS, "duration": "2 s"}
+    return tcplab.run(scenario, engine="kernel", attempts=1, out=tmp_path_factory.mktemp("tables") / "out")
+
+
+def test_intervals_add_up_to_flows(done: Run) -> None:
+    counts = ["bytes_sent", "bytes_received", "retransmits"]
+    stream = ["flow", "stream"]
+    sums = done.intervals.group_by(stream).agg(pl.col(counts).sum())
+    whole = done.flows.filter(pl.col("kind") != "ping").select(*stream, pl.col(counts).fill_null(0))
+    assert sums.sort(stream).rows() == whole.sort(stream).rows()
+
+
+def test_intervals_follow_one_another_to_the_flow_s_end(done: Run) -> None:
+    ends = {(flow, stream): end for flow, stream, end in done.flows.select("flow", "stream", "end").rows()}
+    for key, rows in done.intervals.group_by("flow", "stream"):
+        times, lasted = rows["time"].to_list(), rows["duration"].to_list()
+        assert [time - each for time, each in zip(times[1:], lasted[1:], strict=True)] == times[:-1], key
+        assert times[-1] >= ends[key], key
+
+
+def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:
+    ends = dict(done.flows.filter(stream=0).select("flow", "end").rows())
+    assert {ends[name] for name in ("bulk", "down", "bursts", "request")} == {DURATION}
+    assert max(ends.values()) == DURATION
+
+
+def test_a_connection_has_one_event_of_its_beginning_and_one_of_its_end(done: Run) -> None:
+    events = done.tables["events"]
+    assert (events["time"] <= DURATION).all()
+    connected = done.flows.filter(pl.col("cc").is_not_null(), pl.col("bytes_received") > 0)
+    begun = events.filter(event="established").group_by("flow", "stream").len()
+    assert set(begun["len"]) == {1}
+    assert connected.join(begun, on=["flow", "stream"], how="anti").is_empty()
+    ended = events.filter(event="closed").group_by("flow", "stream").len()
+    assert set(ended["len"]) == {1}
+    assert not {"bulk", "down", "request"} & set(ended["flow"]), "the run's end closes none"
+
+
+def test_a_socket_s_last_row_is_of_its_end(done: Run) -> None:
+    stream = ["flow", "stream", "node"]
+    last = done.sockets.sort("time").group_by(stream).last()
+    assert last["time"].max() == DURATION
+    # The kernel counts in jiffies, 10 ms at most; a connection begins after a round trip.
+    assert (last["busy_time"] < last["time"]).all()
+    closed = done.tables["events"].filter(event="closed").select("flow", "stream")
+    sent = done.flows.filter(kind="tcp").join(closed, on=["flow", "stream"], how="semi")
+    acked = last.join(sent, on=["flow", "stream"])
+    assert acked["bytes_acked"].equals(acked["bytes_sent"], check_names=False)
+    # Web traffic may have several connections in a stream.
+    assert done.sockets.filter(pl.col("flow") != "web").select(*stream, "time").is_unique().all()
+
+
+def test_a_connection_that_never_was_carried_nothing(run: Callable[..., Run]) -> None:
+    network = {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": "100 %"}}
+    found = run(network, [{"name": "f", "kind": "tcp"}], duration="0.5 s").flows
+    assert found.select("bytes_sent", "bytes_received", "goodput", "end").rows() == [(0, 0, 0.0, SECOND // 2)]
+
+
+def test_the_greeting_of_an_echo_is_not_among_its_bytes(done: Run) -> None:
+    (flow,) = done.flows.filter(flow="echo").iter_rows(named=True)
+    answered = 2 * int(done.echoes.filter(flow="echo")["size"].sum())
+    # A message may be under way as the run ends, and so may its echo.
+    under_way = 0 if flow["complete"] else 2000
+    assert answered <= flow["bytes_received"] <= answered + under_way
+    assert answered <= flow["bytes_sent"] <= answered + 2 * under_way
+
+
+def test_ecn_that_both_ends_agreed_on_is_in_the_event(run: Callable[..., Run]) -> None:
+    def details(ecn: str) -> list[str | None]:
+        network = {"hosts": {"ecn": ecn}, "path": {"rate": "10 Mbit/s", "rtt": "20 ms"}}
+        events = run(network, [{"name": "f", "kind": "tcp"}], duration="0.5 s").tables["events"]
+        return events.filter(event="established")["detail"].to_list()
+
+    assert (details("on"), details("off")) == (["ECN"], [None])
