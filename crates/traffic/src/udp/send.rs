@@ -162,10 +162,12 @@ impl Sender<'_> {
             self.left -= sent;
             totals.sent.fetch_add(sent * self.payload, Ordering::Relaxed);
             before = now;
+            // After the run's end too, which only those leave that were due before.
+            let within = now.min(self.context.clock.duration.saturating_sub(1));
             if let Some(counter) = &mut self.counter {
-                counter.add(now, sent * self.payload);
+                counter.add(within, sent * self.payload);
             }
-            self.report(now, false);
+            self.report(within, false);
         }
         Ok(0)
     }
