@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import polars as pl
@@ -53,6 +54,8 @@ def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:
     ends = dict(done.flows.filter(stream=0).select("flow", "end").rows())
     assert {ends[name] for name in ("bulk", "down", "bursts", "request")} == {DURATION}
     assert max(ends.values()) == DURATION
+    last = done.pings.with_columns((pl.col("time") + pl.col("rtt")).alias("came"))["came"].max()
+    assert ends["ping"] == last
 
 
 def test_a_connection_has_one_event_of_its_beginning_and_one_of_its_end(done: Run) -> None:
@@ -85,6 +88,33 @@ def test_a_connection_that_never_was_carried_nothing(run: Callable[..., Run]) ->
     network = {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": "100 %"}}
     found = run(network, [{"name": "f", "kind": "tcp"}], duration="0.5 s").flows
     assert found.select("bytes_sent", "bytes_received", "goodput", "end").rows() == [(0, 0, 0.0, SECOND // 2)]
+
+
+def test_flows_have_the_round_trip_times_of_pings(done: Run) -> None:
+    (flow,) = done.flows.filter(flow="ping").iter_rows(named=True)
+    measured = done.pings["rtt"].drop_nulls().sort().to_list()
+    assert flow["rtt_mean"] == pytest.approx(done.pings["rtt"].mean())
+    for percent in (50, 95, 99):
+        assert flow[f"rtt_p{percent}"] == measured[math.ceil(len(measured) * percent / 100) - 1]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_links_know_the_packets_and_losses_of_pings(run: Callable[..., Run], version: int) -> None:
+    """Each probe is a packet of its flow, and so is the reply; either may be lost."""
+    path = {"rate": "10 Mbit/s", "rtt": "4 ms", "loss": "20 %"}
+    flows = [
+        {"name": f"p{n}", "kind": "ping", "interval": "10 ms", "count": 50, "ip": version} for n in (0, 1)
+    ]
+    done = run({"path": path}, flows, duration="2 s", sample={"packets": "on", "flows": "100 ms"})
+    for (name,), probes in done.pings.group_by("flow"):
+        (flow,) = done.flows.filter(flow=name).iter_rows(named=True)
+        packets = done.packets.filter(flow=name)
+        sent = packets.filter(event="enqueue", direction="forward")
+        assert sent["seq"].sort().to_list() == probes["seq"].sort().to_list()
+        assert probes["lost"].sum() >= flow["losses_true"] == packets.filter(event="lose").height > 0
+        losses = done.tables["losses"].filter(flow=name)
+        assert sum(losses["forward"]) + sum(losses["reverse"]) == flow["losses_true"]
+        assert (losses["reverse"].sum() == 0) == packets.filter(event="lose", direction="backward").is_empty()
 
 
 def test_the_greeting_of_an_echo_is_not_among_its_bytes(done: Run) -> None:

@@ -152,8 +152,11 @@ pub struct StreamName {
     pub stream: u64,
     /// The server's address.
     pub address: IpAddr,
-    /// The server's port.
+    /// The server's port; the identifier of ICMP echo requests.
     pub port: u16,
+    /// The stream is of ICMP echo requests to the address.
+    #[serde(default)]
+    pub icmp: bool,
 }
 
 /// An Ethernet address, written as six hexadecimal numbers with colons.

@@ -133,7 +133,7 @@ impl Recording {
         let stream = self.streams.of(packet, arena).map(|(stream, _)| self.flows[stream]);
         let seq = match packet.layout.transport {
             Transport::Tcp => Some(u64::from(sequence(packet, packet.shared_header(arena)))),
-            Transport::Udp if stream.is_some() => datagram_number(packet, arena),
+            Transport::Udp | Transport::Icmp if stream.is_some() => datagram_number(packet, arena),
             _ => None,
         };
         self.rows.packets.push(PacketRow {
@@ -150,7 +150,7 @@ impl Recording {
     }
 }
 
-/// Datagrams of streams begin with their number, most significant byte first.
+/// Datagrams of streams, and what their echo requests carry, begin with their number, most significant byte first.
 fn datagram_number(packet: &Wire, arena: &Arena) -> Option<u64> {
     let payload = packet.payload(arena);
     (payload.len() >= 8).then(|| u64::from(read_u32(payload, 0)) << 32 | u64::from(read_u32(payload, 4)))

@@ -1,4 +1,4 @@
-//! Which stream a packet belongs to, by its server's address and port.
+//! Which stream a packet belongs to, by its server's address and port, or by the identifier of ICMP echo requests.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,6 +17,7 @@ use crate::wire::Wire;
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     by_server: HashMap<(IpAddr, u16), usize>,
+    by_identifier: HashMap<(IpAddr, u16), usize>,
     losses: Vec<StreamLosses>,
     /// The same by interval.
     pub(crate) lately: LossTally,
@@ -24,8 +25,10 @@ pub(crate) struct Streams {
 
 impl Streams {
     pub(crate) fn new(names: &[StreamName], interval: Option<Span>) -> Streams {
-        let by_server =
-            names.iter().enumerate().map(|(number, name)| ((name.address, name.port), number)).collect();
+        let by = |icmp| {
+            let ours = names.iter().enumerate().filter(move |(_, name)| name.icmp == icmp);
+            ours.map(|(number, name)| ((name.address, name.port), number)).collect()
+        };
         let losses = names
             .iter()
             .map(|name| StreamLosses {
@@ -35,17 +38,36 @@ impl Streams {
                 from_server: 0,
             })
             .collect();
-        Streams { by_server, losses, lately: LossTally::new(names.len(), interval.map(Span::as_ns)) }
+        Streams {
+            by_server: by(false),
+            by_identifier: by(true),
+            losses,
+            lately: LossTally::new(names.len(), interval.map(Span::as_ns)),
+        }
     }
 
     /// The stream of `packet`, and whether it is on its way to the server.
     pub(crate) fn of(&self, packet: &Wire, arena: &Arena) -> Option<(usize, bool)> {
-        if self.by_server.is_empty() || !matches!(packet.layout.transport, Transport::Tcp | Transport::Udp) {
+        let is_known = match packet.layout.transport {
+            Transport::Tcp | Transport::Udp => !self.by_server.is_empty(),
+            Transport::Icmp => !self.by_identifier.is_empty(),
+            Transport::Other => false,
+        };
+        if !is_known {
             return None;
         }
         let header = packet.shared_header(arena);
         let at = usize::from(packet.layout.transport_at);
         let (source, destination) = addresses(packet, header)?;
+        if packet.layout.transport == Transport::Icmp {
+            let (address, to_server) = match header.get(at)? {
+                8 | 128 => (destination, true),
+                0 | 129 => (source, false),
+                _ => return None,
+            };
+            let number = self.by_identifier.get(&(address, read_u16(header, at + 4)))?;
+            return Some((*number, to_server));
+        }
         let to = (destination, read_u16(header, at + 2));
         let from = (source, read_u16(header, at));
         let to = self.by_server.get(&to).map(|&number| (number, true));

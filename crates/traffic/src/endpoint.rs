@@ -60,7 +60,11 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
             let (echo, ports) = Echo::prepare(&end)?;
             (StreamKind::Echo(echo), ports)
         }
-        Traffic::Ping(_) => (StreamKind::Ping(Pings::prepare(&end)?), Vec::new()),
+        Traffic::Ping(_) => {
+            let pings = Pings::prepare(&end)?;
+            let identifiers = pings.identifiers();
+            (StreamKind::Ping(pings), identifiers)
+        }
     };
     Ok(Prepared { end, ports, kind })
 }
@@ -83,7 +87,7 @@ impl End {
 }
 
 impl Prepared {
-    /// One port a stream; none for pings.
+    /// One port a stream; of pings the identifiers of their requests.
     pub fn ports(&self) -> &[u16] {
         &self.ports
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tcplab_plan::Traffic;
@@ -70,6 +71,11 @@ impl Pings {
         Ok(pings)
     }
 
+    /// The identifier of each stream's requests. That of an unprivileged socket is its port (icmp(7)).
+    pub fn identifiers(&self) -> Vec<u16> {
+        self.sockets.iter().map(|socket| identifier(socket, self.datagram)).collect()
+    }
+
     pub fn run(self, end: &End, context: &Context) -> Result<(), TrafficError> {
         let datagram = self.datagram;
         std::thread::scope(|scope| {
@@ -110,6 +116,8 @@ struct Pinger<'a> {
     identifier: u16,
     outstanding: VecDeque<Outstanding>,
     answered: u64,
+    /// When the last answer came, ns since the run's start.
+    last: Option<u64>,
     /// The longest round trip so far, ns.
     longest: u64,
     packet: Vec<u8>,
@@ -128,8 +136,6 @@ impl<'a> Pinger<'a> {
             Traffic::Ping(ping) => ping.payload as usize,
             _ => 0,
         };
-        // Other pingers of this namespace have other identifiers: processes by pid, streams by descriptor.
-        let identifier = (std::process::id() as u16).wrapping_mul(31).wrapping_add(socket.as_raw_fd() as u16);
         Pinger {
             socket,
             stream,
@@ -137,9 +143,10 @@ impl<'a> Pinger<'a> {
             context,
             datagram,
             v6: end.address.is_ipv6(),
-            identifier,
+            identifier: identifier(socket, datagram),
             outstanding: VecDeque::new(),
             answered: 0,
+            last: None,
             longest: 0,
             packet: vec![0x55; ICMP_HEADER + payload],
             buffer: vec![0; 60 + ICMP_HEADER + NUMBER],
@@ -167,6 +174,8 @@ impl<'a> Pinger<'a> {
             soonest = self.context.clock.now().saturating_add(interval / 2);
         }
         let complete = count.is_none_or(|count| seq == count);
+        // The time is up, or all probes are sent; else somebody has ended the run.
+        let through = !self.context.stop.load(Ordering::Relaxed) || count == Some(seq);
         let last = self.context.clock.now();
         while !self.outstanding.is_empty() && !self.context.over() {
             let (now, until) = (self.context.clock.now(), last.saturating_add(self.linger()));
@@ -179,12 +188,13 @@ impl<'a> Pinger<'a> {
             self.report(&lost, None);
         }
         let size = (self.packet.len() - ICMP_HEADER) as u64;
+        let over = self.context.clock.now().min(self.context.clock.duration);
         self.context.sink.summary(
             &self.end.flow,
             &Summary {
                 stream: self.stream,
                 start,
-                end: self.context.clock.now().min(self.context.clock.duration),
+                end: self.last.filter(|_| through).unwrap_or(over).min(over),
                 bytes_sent: Some(seq * size),
                 bytes_received: Some(self.answered * size),
                 segments_sent: Some(seq),
@@ -314,6 +324,7 @@ impl<'a> Pinger<'a> {
                 let rtt = arrived.saturating_sub(probe.sent);
                 self.answered += 1;
                 self.longest = self.longest.max(rtt);
+                self.last = self.last.max(Some(probe.time.saturating_add(rtt)));
                 self.report(&probe, Some(rtt));
             }
         }
@@ -337,6 +348,14 @@ impl<'a> Pinger<'a> {
         let row = Ping { time: probe.time, stream: self.stream, seq: probe.seq, rtt };
         self.context.sink.ping(&self.end.flow, &row);
     }
+}
+
+fn identifier(socket: &Socket, datagram: bool) -> u16 {
+    if datagram {
+        return crate::socket::local_port(socket).unwrap_or(0);
+    }
+    // Other pingers of this namespace have other identifiers: processes by pid, streams by descriptor.
+    (std::process::id() as u16).wrapping_mul(31).wrapping_add(socket.as_raw_fd() as u16)
 }
 
 /// The Internet checksum (RFC 1071).

@@ -6,7 +6,7 @@ How it works and what it needs: docs/kernel-engine.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,8 @@ class _Execution:
         self.hosts = {node["name"]: node for node in plan["nodes"]}
         self.cpus = divide(plan["nodes"], emulated=bool(self.layout.emulated))
         self.ports: dict[str, list[int]] = {}
+        self.identifiers: dict[str, list[int]] = {}
+        """Those of the ICMP echo requests of each stream of a flow of pings."""
         self.zero = 0
         """When traffic started, ns since 1970."""
 
@@ -194,10 +196,14 @@ class _Execution:
         served = [flow for flow in self.plan["flows"] if kind_of(flow).served]
         answers = agents.ask((flow["to"], self._flow(flow, "server", fixed_ports(flow))) for flow in served)
         self.ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
-        agents.ask(
-            (flow["from"], self._flow(flow, "client", self.ports.get(flow["name"], [])))
-            for flow in self.plan["flows"]
+        flows = self.plan["flows"]
+        answers = agents.ask(
+            (flow["from"], self._flow(flow, "client", self.ports.get(flow["name"], []))) for flow in flows
         )
+        answered = zip(flows, answers, strict=True)
+        self.identifiers = {
+            flow["name"]: answer["ports"] for flow, answer in answered if not kind_of(flow).served
+        }
         agents.ask(self._accelerators())
         agents.ask(self._caches())
         agents.ask(self._probes())
@@ -256,14 +262,16 @@ class _Execution:
         names = self._acting()
         at = time.monotonic_ns() + _LEAD + _LEAD_PER_AGENT * len(names)
         command = {"do": "start", "at": at, "duration": self.plan["duration"]}
-        streams = self._destinations()
+        streams = self._destinations(self.ports)
+        probes = [{**probe, "icmp": True} for probe in self._destinations(self.identifiers)]
         self.bed.agents.ask(
-            (name, {**command, "streams": streams} if name == EMULATOR else command) for name in names
+            (name, {**command, "streams": streams + probes} if name == EMULATOR else command)
+            for name in names
         )
         return at
 
-    def _destinations(self) -> list[Json]:
-        """Where each stream's server listens."""
+    def _destinations(self, ports: Mapping[str, Sequence[int]]) -> list[Json]:
+        """Where each stream's server listens, at the given ports by flow."""
         return [
             {
                 "flow": name,
@@ -273,11 +281,11 @@ class _Execution:
             }
             for flow in self.plan["flows"]
             for name in (flow["name"],)
-            for stream, port in enumerate(self.ports.get(name, []))
+            for stream, port in enumerate(ports.get(name, []))
         ]
 
     def _accelerators(self) -> list[tuple[str, Json]]:
-        streams = self._destinations()
+        streams = self._destinations(self.ports)
         return [
             (
                 name,
@@ -305,7 +313,7 @@ class _Execution:
 
     def _caches(self) -> list[tuple[str, Json]]:
         cached = {flow["name"] for flow in self.plan["flows"] if "web" in flow}
-        streams = [stream for stream in self._destinations() if stream["flow"] in cached]
+        streams = [stream for stream in self._destinations(self.ports) if stream["flow"] in cached]
         return [
             (
                 name,

@@ -7,7 +7,7 @@ from typing import Any
 from tcplab import _core
 from tcplab.engine import accelerators
 from tcplab.plan.flow_direction import goes_both_ways
-from tcplab.plan.kinds import node_kind
+from tcplab.plan.kinds import kind_of, node_kind
 from tcplab.plan.types import Plan
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded
@@ -131,7 +131,12 @@ class Findings:
 
     def _emulated(self, facts: Json) -> None:
         losses = facts.pop("losses", [])
-        both_ways = {flow["name"] for flow in self._plan["flows"] if goes_both_ways(flow)}
+        # Of a probe a reply may be lost as well.
+        both_ways = {
+            flow["name"]
+            for flow in self._plan["flows"]
+            if goes_both_ways(flow) or not kind_of(flow).moves_payload
+        }
         # The emulator counts by the way to the server, and the server of one way is the receiver.
         self.losses = {
             (one["flow"], int(one["stream"])): int(one["to_server"])

@@ -34,7 +34,8 @@ def write_tables(
         orient="row",
     )
     sending = frames["sockets"].join(senders, on=["flow", "node"], how="semi", maintain_order="left")
-    frames["flows"] = _flows(plan, frames["flows"], sending, losses)
+    flows = _flows(plan, frames["flows"], sending, losses)
+    frames["flows"] = _with_probes(flows, frames["pings"])
     frames["hosts"] = _hosts(frames["hosts"])
     events = frames["events"]
     found = [events, changes(sending, events)]
@@ -92,6 +93,25 @@ def _mean_windows(sockets: pl.DataFrame) -> pl.DataFrame:
     weighted = (pl.col("cwnd") * pl.col("_lasted")).sum() / pl.col("_lasted").sum()
     mean = pl.when(pl.col("_lasted").sum() > 0).then(weighted).otherwise(pl.col("cwnd").mean())
     return samples.group_by(stream).agg(mean.alias("_cwnd"))
+
+
+def _with_probes(flows: pl.DataFrame, pings: pl.DataFrame) -> pl.DataFrame:
+    """The round-trip times of pings, which their rows have; of TCP's samples the kernel keeps no list."""
+    rtt = pl.col("rtt").sort()
+    figures = {"rtt_mean": rtt.mean()} | {
+        f"rtt_p{percent}": rtt.get((pl.len().cast(pl.Int64()) * percent + 99) // 100 - 1).cast(pl.Float64())
+        for percent in (50, 95, 99)
+    }
+    measured = (
+        pings.drop_nulls("rtt")
+        .group_by("flow", "stream")
+        .agg(figure.alias(f"_{name}") for name, figure in figures.items())
+    )
+    return (
+        flows.join(measured, on=["flow", "stream"], how="left", maintain_order="left")
+        .with_columns(pl.coalesce(f"_{name}", name).alias(name) for name in figures)
+        .select(flows.columns)
+    )
 
 
 def _hosts(hosts: pl.DataFrame) -> pl.DataFrame:
