@@ -16,13 +16,14 @@ PATH = {"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "40 packets", "loss": "0.3
 FLOWS = [
     {"name": "bulk", "kind": "tcp", "cc": "cubic", "streams": 2},
     {"name": "stopped", "kind": "tcp", "cc": "bbr1", "stop": "1 s"},
-    {"name": "short", "kind": "tcp", "cc": "reno", "bytes": "20 kB", "start": "300 ms"},
+    {"name": "short", "kind": "tcp", "cc": "reno", "bytes": "20 kB", "start": "350 ms"},
     {"name": "down", "kind": "tcp", "cc": "cubic", "from": "right", "to": "left"},
     {"name": "bursts", "kind": "tcp", "cc": "cubic", "pattern": {"on": "200 ms", "off": "200 ms"}},
     {"name": "request", "kind": "request", "request": "300 B", "response": "20 kB"},
     {"name": "web", "kind": "http", "sizes": ["2 kB", "40 kB"], "connections": 2, "count": 3},
     {"name": "echo", "kind": "echo", "sizes": [10, 2000], "iterations": 5},
     {"name": "datagrams", "kind": "udp", "rate": "1 Mbit/s", "spacing": "exponential"},
+    {"name": "few", "kind": "udp", "rate": "1 Mbit/s", "bytes": "20 kB", "start": "450 ms"},
     {"name": "ping", "kind": "ping", "interval": "20 ms", "count": 20},
 ]
 DURATION = 2 * SECOND
@@ -42,12 +43,14 @@ def test_intervals_add_up_to_flows(done: Run) -> None:
     assert sums.sort(stream).rows() == whole.sort(stream).rows()
 
 
-def test_intervals_follow_one_another_to_the_flow_s_end(done: Run) -> None:
-    ends = {(flow, stream): end for flow, stream, end in done.flows.select("flow", "stream", "end").rows()}
+def test_intervals_follow_one_another_from_the_flow_s_start_to_its_end(done: Run) -> None:
+    spans = {tuple(row[:2]): row[2:] for row in done.flows.select("flow", "stream", "start", "end").rows()}
     for key, rows in done.intervals.group_by("flow", "stream"):
         times, lasted = rows["time"].to_list(), rows["duration"].to_list()
         assert [time - each for time, each in zip(times[1:], lasted[1:], strict=True)] == times[:-1], key
-        assert times[-1] >= ends[key], key
+        start, end = spans[key]
+        assert times[0] - lasted[0] == start, key
+        assert times[-1] >= end, key
 
 
 def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:

@@ -20,7 +20,8 @@ impl Task<'_> {
         let mut before = vec![Sent::default(); streams.len()];
         scheduling::be_prompt();
         let clock = self.context.clock;
-        let mut boundary = (self.end.start() / width + 1) * width;
+        let start = self.end.start();
+        let mut boundary = (start / width + 1) * width;
         loop {
             let due = boundary.min(clock.duration);
             let over = loop {
@@ -51,12 +52,14 @@ impl Task<'_> {
                         .for_each(|socket| self.context.unwatch(socket, ports(socket)));
                 }
             }
-            if self.end.sample.is_some() && end > boundary - width {
+            // The first one begins with the flow.
+            let begin = start.max(boundary - width);
+            if self.end.sample.is_some() && end > begin {
                 for (stream, before) in streams.iter().zip(&mut before) {
                     // One that wakes late has several to report; what was sent meanwhile counts in the first.
-                    let mut from = boundary - width;
+                    let mut from = begin;
                     while (self.sends || self.both_ways) && from < end {
-                        let to = (from + width).min(end);
+                        let to = ((from / width + 1) * width).min(end);
                         self.sent(stream, before, from, to);
                         from = to;
                     }
@@ -89,23 +92,23 @@ impl Task<'_> {
     fn received(&self, stream: &Stream, end: u64, width: u64, last: bool) {
         let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
         counter.advance(end);
-        let row = |end, duration, bytes| Interval {
+        let start = self.end.start();
+        let row = |index: u64, end: u64, bytes| Interval {
             time: end,
-            duration,
+            duration: end - start.max(index * width),
             stream: stream.number,
             bytes_received: Some(bytes),
             ..Interval::default()
         };
         for (index, bytes) in counter.take() {
-            self.context.sink.interval(&self.end.flow, &row((index + 1) * width, width, bytes));
+            self.context.sink.interval(&self.end.flow, &row(index, (index + 1) * width, bytes));
         }
         if last {
             counter.close();
         }
         let (index, bytes) = counter.open();
-        let cut = end % width;
-        if cut > 0 && index == end / width {
-            self.context.sink.interval(&self.end.flow, &row(end, cut, bytes));
+        if index == end / width && end > start.max(index * width) {
+            self.context.sink.interval(&self.end.flow, &row(index, end, bytes));
         }
     }
 }

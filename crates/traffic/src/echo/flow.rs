@@ -256,9 +256,9 @@ impl Part<'_> {
                     self.context.unwatch(socket, slot.ports());
                 }
                 // One that wakes late has several to report; what came meanwhile counts in the first.
-                let mut from = boundary - width;
+                let mut from = self.end.start().max(boundary - width);
                 while self.end.sample.is_some() && from < time {
-                    let to = (from + width).min(time);
+                    let to = ((from / width + 1) * width).min(time);
                     let row = Interval { time: to, stream: number as u64, ..Interval::default() };
                     self.interval(slot, bytes, row, &mut before[number], from);
                     from = to;

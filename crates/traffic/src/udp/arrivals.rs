@@ -24,6 +24,7 @@ struct Count {
 #[derive(Debug)]
 pub struct Arrivals {
     width: u64,
+    start: u64,
     stream: u64,
     sequence: Sequence,
     /// Intervals not yet reported, the current one last.
@@ -42,11 +43,12 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Intervals of `width` ns; the first one is that of `start`.
+    /// Intervals of `width` ns; the first one begins at `start`.
     pub fn new(stream: u64, width: u64, start: u64) -> Arrivals {
         let first = Count { index: start / width, ..Count::default() };
         Arrivals {
             width,
+            start,
             stream,
             sequence: Sequence::default(),
             held: VecDeque::from([first]),
@@ -127,17 +129,21 @@ impl Arrivals {
         self.advance(end.saturating_sub(1));
         for count in &self.held {
             let time = ((count.index + 1) * self.width).min(end);
-            if time > count.index * self.width {
+            if time > self.begin(count) {
                 each(&self.row(count, time));
             }
         }
         self.held.clear();
     }
 
+    fn begin(&self, count: &Count) -> u64 {
+        self.start.max(count.index * self.width)
+    }
+
     fn row(&self, count: &Count, time: u64) -> Interval {
         Interval {
             time,
-            duration: time - count.index * self.width,
+            duration: time - self.begin(count),
             stream: self.stream,
             bytes_received: Some(count.bytes),
             lost: Some(count.lost),
@@ -184,6 +190,15 @@ mod tests {
         assert_eq!(arrivals.jitter, 0.0);
         arrivals.arrive(10, 10 * MS, 10 * MS + 5 * MS + 1600, 100);
         assert_eq!(arrivals.jitter, 100.0);
+    }
+
+    #[test]
+    fn the_first_interval_begins_with_the_stream() {
+        let mut arrivals = Arrivals::new(0, 100 * MS, 230 * MS);
+        arrivals.arrive(0, 0, 260 * MS, 100);
+        let rows = rows(&mut arrivals, 450 * MS);
+        let spans: Vec<_> = rows.iter().map(|row| (row.time / MS, row.duration / MS)).collect();
+        assert_eq!(spans, [(300, 70), (400, 100), (450, 50)]);
     }
 
     #[test]

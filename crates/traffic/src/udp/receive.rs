@@ -190,7 +190,9 @@ pub fn run(
         }
     }
     let over = context.clock.now().min(context.clock.duration);
-    arrivals.report_all(over, report);
+    // Where nothing more comes the last interval is whole.
+    let last = if context.over() { over } else { (over / width + 1) * width };
+    arrivals.report_all(last.min(context.clock.duration), report);
     let dropped =
         u64::from(drops(socket).map_err(broken)?).saturating_sub(damaged::count().saturating_sub(damaged));
     if dropped > 0 {

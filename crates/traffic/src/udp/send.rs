@@ -186,22 +186,25 @@ impl Sender<'_> {
     fn report(&mut self, time: u64, ended: bool) {
         let Some(counter) = &mut self.counter else { return };
         let width = self.end.sample.unwrap_or(1);
-        let row = |time, duration, bytes| Interval {
+        // The first one begins with the flow.
+        let start = self.end.start();
+        let begin = |index: u64| start.max(index * width);
+        let row = |index: u64, time: u64, bytes| Interval {
             time,
-            duration,
+            duration: time - begin(index),
             stream: self.stream,
             bytes_sent: Some(bytes),
             ..Interval::default()
         };
         counter.advance(time);
         for (index, bytes) in counter.take() {
-            self.context.sink.interval(&self.end.flow, &row((index + 1) * width, width, bytes));
+            self.context.sink.interval(&self.end.flow, &row(index, (index + 1) * width, bytes));
         }
         let (index, bytes) = counter.open();
-        if ended && time > index * width {
+        if ended && time > begin(index) {
             // Nothing more comes in this interval, so it is whole unless the run ends in it.
             let end = ((index + 1) * width).min(self.context.clock.duration);
-            self.context.sink.interval(&self.end.flow, &row(end, end - index * width, bytes));
+            self.context.sink.interval(&self.end.flow, &row(index, end, bytes));
         }
     }
 }
