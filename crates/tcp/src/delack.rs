@@ -21,6 +21,8 @@ const UNCOMPRESSED: u32 = 3;
 const MAX_COMPRESSED: u32 = 44;
 /// Longest time it may (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_DELAY_NS: u64 = 1_000_000;
+/// A timer with slack fires at its end unless another one is due (`tcp_comp_sack_slack_ns`).
+const COMPRESSED_SLACK_NS: u64 = 100_000;
 /// Segment size assumed before any arrived (`TCP_MSS_DEFAULT`).
 const SIZE_DEFAULT: u32 = 536;
 /// Minimum segment size assumed (`TCP_MIN_MSS`).
@@ -261,7 +263,7 @@ impl Connection {
             rtt = rtt.min(self.sk.srtt_us);
         }
         let delay = (u64::from(rtt) * 125 / 20).min(COMPRESSED_DELAY_NS);
-        self.timers.compressed_ack = self.now + Span::from_ns(delay);
+        self.timers.compressed_ack = self.now + Span::from_ns(delay + COMPRESSED_SLACK_NS);
     }
 
     pub(crate) fn compressed_ack_timeout(&mut self) {
