@@ -190,10 +190,11 @@ impl Connection {
     fn queue_out_of_order(&mut self, segment: &Segment, end: u32, size: u32) {
         self.ecn_on_data(segment.ecn);
         let start = segment.seq;
+        self.rcv.delack.schedule();
         if self.rcv.held.displaces_blocks(start, end) {
+            // It pays the ACK of this segment too, without reporting it (Linux `tcp_sack_compress_send_ack`).
             self.send_compressed_ack();
         }
-        self.rcv.delack.schedule();
         let new = self.rcv.held.insert(start, end);
         if new > 0 {
             self.charge_memory(segment.len, size);

@@ -169,6 +169,31 @@ fn acks_of_a_long_train_behind_a_hole_are_compressed_after_the_third() {
     assert_eq!(t.sent(), [format!("ack {s} [{}-{}]", s + 1000, s + 21_000)]);
 }
 
+/// A hole, three segments behind it that are acknowledged at once, and one behind another hole.
+fn holding_back() -> (Script, u32) {
+    let (mut t, s) = settled();
+    for i in 1..=3 {
+        t.at(501.0, data(s + i * 1000, s + i * 1000 + 1000));
+    }
+    assert_eq!(t.sent().len(), 3);
+    t.at(501.0, data(s + 5000, s + 6000));
+    assert_eq!(t.sent(), [""; 0], "held back");
+    (t, s)
+}
+
+#[test]
+fn the_ack_that_a_third_block_sends_is_the_one_for_its_segment_too() {
+    let (mut t, s) = holding_back();
+    t.at(501.1, data(s + 7000, s + 8000));
+    let first_two = format!("{}-{} {}-{}", s + 5000, s + 6000, s + 1000, s + 4000);
+    assert_eq!(t.sent(), [format!("ack {s} [{first_two}]")]);
+    t.until(510.0);
+    assert_eq!(t.sent(), [""; 0]);
+    t.at(510.0, data(s + 8000, s + 9000));
+    t.until(511.0);
+    assert_eq!(t.sent(), [format!("ack {s} [{}-{} {first_two}]", s + 7000, s + 9000)]);
+}
+
 #[test]
 fn a_request_is_acknowledged_by_its_response() {
     let (mut t, mut s) = settled();
