@@ -128,6 +128,11 @@ impl Reassembly {
         });
     }
 
+    /// Data arrives before the duplicate was reported: it never is (Linux `tcp_data_queue`).
+    pub(crate) fn forget_duplicate(&mut self) {
+        self.dsack = None;
+    }
+
     /// Writes up to `room` blocks, a duplicate first, which is thereby reported.
     #[cold]
     pub(crate) fn write_blocks(&mut self, out: &mut [(u32, u32); 4], room: usize) -> u8 {

@@ -72,6 +72,7 @@ impl Connection {
         if seq == end {
             return;
         }
+        self.rcv.held.forget_duplicate();
         if fin {
             self.rcv.fin = Some(end.wrapping_sub(1));
         }

@@ -195,6 +195,22 @@ fn the_ack_that_a_third_block_sends_is_the_one_for_its_segment_too() {
 }
 
 #[test]
+fn a_duplicate_held_back_is_not_reported_once_more_data_arrive() {
+    for more in [false, true] {
+        let (mut t, s) = holding_back();
+        t.at(501.1, data(s + 5000, s + 6000));
+        if more {
+            t.at(501.2, data(s + 6000, s + 7000));
+        }
+        t.until(502.0);
+        let duplicate = if more { String::new() } else { format!("{}-{} ", s + 5000, s + 6000) };
+        let end = s + if more { 7000 } else { 6000 };
+        let blocks = format!("{}-{end} {}-{}", s + 5000, s + 1000, s + 4000);
+        assert_eq!(t.sent(), [format!("ack {s} [{duplicate}{blocks}]")]);
+    }
+}
+
+#[test]
 fn a_request_is_acknowledged_by_its_response() {
     let (mut t, mut s) = settled();
     for i in 0..3 {
