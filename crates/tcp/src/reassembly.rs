@@ -66,7 +66,7 @@ impl Reassembly {
         }
         let new = end.wrapping_sub(start) - known;
         self.bytes += u64::from(new);
-        self.report(low, high);
+        self.report(start, end);
         new
     }
 
@@ -78,17 +78,28 @@ impl Reassembly {
         touched.unwrap_or(self.block_count) >= 2
     }
 
-    /// The range just extended is reported first; blocks it swallowed are dropped.
+    /// What just arrived is reported first, together with the blocks that it touches. Of a range whose block has fallen out
+    /// of the four, only this part is reported (Linux `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`).
     fn report(&mut self, start: u32, end: u32) {
+        let touches = |a: (u32, u32), b: (u32, u32)| !after(a.0, b.1) && !after(b.0, a.1);
+        let join = |a: (u32, u32), b: (u32, u32)| (crate::seq::earlier(a.0, b.0), later(a.1, b.1));
+        let blocks = &self.blocks[..self.block_count];
+        let touched = blocks.iter().position(|&block| touches(block, (start, end)));
+        let mut first = touched.map_or((start, end), |i| join(blocks[i], (start, end)));
         let mut kept = [(start, end); 4];
         let mut count = 1;
-        for &(s, e) in &self.blocks[..self.block_count] {
-            let swallowed = !before(s, start) && !after(e, end);
-            if !swallowed && count < 4 {
-                kept[count] = (s, e);
+        for (i, &block) in blocks.iter().enumerate() {
+            if touched == Some(i) {
+                continue;
+            }
+            if touches(block, first) {
+                first = join(block, first);
+            } else if count < 4 {
+                kept[count] = block;
                 count += 1;
             }
         }
+        kept[0] = first;
         self.blocks = kept;
         self.block_count = count;
     }
@@ -179,6 +190,19 @@ mod tests {
         assert_eq!(blocks(&mut held), [(600, 700), (400, 500), (200, 300)]);
         held.insert(300, 400);
         assert_eq!(blocks(&mut held), [(200, 500), (600, 700)]);
+    }
+
+    #[test]
+    fn of_a_range_whose_block_is_forgotten_only_what_arrives_is_reported() {
+        let mut held = Reassembly::default();
+        for start in [200, 400, 600, 800, 1000] {
+            held.insert(start, start + 100);
+        }
+        held.insert(300, 350);
+        assert_eq!(blocks(&mut held), [(300, 350), (1000, 1100), (800, 900), (600, 700)]);
+        held.insert(900, 1000);
+        assert_eq!(blocks(&mut held), [(800, 1100), (300, 350), (600, 700)]);
+        assert_eq!(held.advance(200), 350);
     }
 
     #[test]
