@@ -109,6 +109,8 @@ impl Connection {
         if !self.in_receive_window(segment.seq, end) {
             if !reset {
                 self.answer_unacceptable(segment, end);
+            } else if self.resets_before_fin(segment) {
+                self.abort();
             }
             return false;
         }
@@ -127,14 +129,23 @@ impl Connection {
         }
     }
 
-    /// RFC 5961, section 3.2: only the exact sequence number resets.
+    /// RFC 5961, section 3.2: only the exact sequence number resets. That is RCV.NXT, or the end of the rightmost SACK block:
+    /// what was sent before it may be lost (Linux `tcp_validate_incoming`).
     #[cold]
     fn handle_reset(&mut self, segment: &Segment) {
-        if segment.seq == self.rcv.nxt {
+        let is_exact = segment.seq == self.rcv.nxt
+            || self.resets_before_fin(segment)
+            || (self.sack_ok && self.rcv.held.last_block_end() == Some(segment.seq));
+        if is_exact {
             self.abort();
         } else {
             self.send_ack();
         }
+    }
+
+    /// The peer has closed, and its reset does not count the FIN (Linux `tcp_reset_check`).
+    fn resets_before_fin(&self, segment: &Segment) -> bool {
+        self.rcv.closed && segment.seq == self.rcv.nxt.wrapping_sub(1)
     }
 
     /// Whether an old segment is not acceptable; it is answered then. A pure ACK from before our last one is ordinary

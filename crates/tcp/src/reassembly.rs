@@ -162,6 +162,11 @@ impl Reassembly {
         count as u8
     }
 
+    /// End of the rightmost block.
+    pub(crate) fn last_block_end(&self) -> Option<u32> {
+        self.blocks[..self.block_count].iter().map(|block| block.1).reduce(later)
+    }
+
     pub(crate) fn anything_to_report(&self) -> bool {
         self.block_count > 0 || self.dsack.is_some()
     }

@@ -430,6 +430,26 @@ fn a_reset_ends_the_connection() {
 }
 
 #[test]
+fn a_reset_behind_the_last_held_data_or_before_the_fin_is_exact() {
+    // RFC 5961 knows RCV.NXT only. The sender of the reset has sent more where something was lost.
+    for (seq, ends) in [(5001, true), (5000, false), (3001, false)] {
+        let mut t = ten_out(&plain(), "reno");
+        t.at(101.0, data(4001, 5001));
+        t.at(102.0, data(2001, 3001));
+        t.at(110.0, Segment { seq, ..segment(RST) });
+        assert_eq!(t.noticed(Notice::Aborted), ends, "at {seq}");
+    }
+    // It may not count its FIN, which we have received.
+    for fin in [true, false] {
+        let mut t = ten_out(&plain(), "reno");
+        let last = data(1, 1001);
+        t.at(101.0, if fin { last.flagged(FIN) } else { last });
+        t.at(110.0, Segment { seq: if fin { 1001 } else { 1000 }, ..segment(RST) });
+        assert_eq!(t.noticed(Notice::Aborted), fin, "FIN: {fin}");
+    }
+}
+
+#[test]
 fn who_gives_up_resets_and_acknowledges() {
     let mut t = ten_out(&plain(), "reno");
     t.end.reset(t.now);
