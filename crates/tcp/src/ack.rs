@@ -156,7 +156,8 @@ impl Connection {
     fn note_ack_header(&mut self, segment: &Segment, prior_snd_una: u32, state: &mut AckState) {
         let window = u32::from(segment.window) << self.snd.wscale;
         let echo = self.ecn_echoed(segment);
-        let plain = window == self.snd.wnd && segment.sack_count == 0 && !echo && segment.len == 0;
+        let plain =
+            window == self.snd.wnd && segment.sack_count == 0 && !echo && !segment.occupies_sequence();
         if plain && state.flags.una_advanced {
             self.snd.wl1 = segment.seq;
             self.advance_snd_una(segment.ack);
@@ -178,9 +179,7 @@ impl Connection {
         state: &mut AckState,
     ) {
         state.event = CA_ACK_SLOWPATH;
-        if segment.len > 0 {
-            state.flags.carries_data = true;
-        }
+        state.flags.carries_data = segment.occupies_sequence();
         self.update_window(segment, window, state);
         self.advance_snd_una(segment.ack);
         if segment.sack_count > 0 && self.sack_ok {

@@ -41,6 +41,13 @@ pub struct Segment {
     pub retransmission: bool,
 }
 
+impl Segment {
+    /// It has data or a FIN, and so is no pure ACK.
+    pub(crate) fn occupies_sequence(&self) -> bool {
+        self.len > 0 || self.flags & FIN != 0
+    }
+}
+
 /// The option of accurate ECN (RFC 9768, section 3.2.3): bytes that arrived with each codepoint, modulo 2^24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcnOption {

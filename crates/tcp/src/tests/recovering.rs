@@ -450,6 +450,21 @@ fn a_reset_behind_the_last_held_data_or_before_the_fin_is_exact() {
 }
 
 #[test]
+fn without_sack_a_fin_is_no_duplicate() {
+    let mut t = ten_out(&Config { sack: false, ..plain() }, "reno");
+    // The first ACK after the handshake, and after the FIN, updates the window.
+    for i in 0..3 {
+        t.at(200.0 + f64::from(i) * 0.1, ack(1));
+    }
+    t.at(200.3, segment(ACK | FIN));
+    assert_eq!(state(&t), CaState::Disorder, "two duplicates");
+    t.at(200.4, Segment { seq: 2, ..ack(1) });
+    assert_eq!(state(&t), CaState::Disorder);
+    t.at(200.5, Segment { seq: 2, ..ack(1) });
+    assert_eq!(state(&t), CaState::Recovery);
+}
+
+#[test]
 fn who_gives_up_resets_and_acknowledges() {
     let mut t = ten_out(&plain(), "reno");
     t.end.reset(t.now);
