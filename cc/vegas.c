@@ -14,6 +14,8 @@
  *    window of a few packets is acknowledged at once. Beside a flow that fills the queue it then takes the queue's
  *    delay for the path's, and grows;
  *  - slow start doubles the window each round trip, not every other; `alternate_rounds` does as the paper;
+ *  - the window grows, too, while the application does not use it: short queues say nothing of how much it takes to
+ *    fill the path. After a while of little data a burst of the whole window may leave;
  *  - retransmission and the halving after a loss are TCP's own (RFC 5681), not those of section III-A;
  *  - a round with fewer than three RTT samples says nothing: it grows as Reno's.
  */
@@ -69,6 +71,12 @@ TL_INLINE void grow_as_reno(struct tcp_sock *tp, struct state *ca, u32 acked)
 	tl_grow_as_reno(tp, acked);
 }
 
+TL_INLINE void slow_start(struct tcp_sock *tp, struct state *ca, u32 acked)
+{
+	ENTER(ca, SLOW_START);
+	tl_slow_start(tp, acked);
+}
+
 /* The threshold goes with the window, so that no slow start follows. */
 TL_INLINE void shrink(struct tcp_sock *tp, u32 cwnd)
 {
@@ -91,7 +99,7 @@ TL_INLINE void judge_round(struct sock *sk, struct tcp_sock *tp, struct state *c
 
 	if (tcp_in_slow_start(tp)) {
 		if (ca->queued <= PARAM(sk, gamma)) {
-			grow_as_reno(tp, ca, acked);
+			slow_start(tp, ca, acked);
 			return;
 		}
 		/* Section III-C: a queue is building up, so back to what the path itself holds. */
@@ -102,8 +110,7 @@ TL_INLINE void judge_round(struct sock *sk, struct tcp_sock *tp, struct state *c
 		ENTER(ca, DECREASE);
 	} else if (ca->queued < PARAM(sk, alpha)) {
 		ENTER(ca, INCREASE);
-		if (tcp_is_cwnd_limited(tp))
-			tp->snd_cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
+		tp->snd_cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
 	} else {
 		ENTER(ca, HOLD);
 	}
@@ -150,7 +157,7 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 			judge_round(sk, tp, ca, acked);
 		begin_round(tp, ca);
 	} else if (tcp_in_slow_start(tp) && !(PARAM(sk, alternate_rounds) && ca->odd_round)) {
-		grow_as_reno(tp, ca, acked);
+		slow_start(tp, ca, acked);
 	}
 }
 

@@ -245,6 +245,28 @@ fn htcp_grows_faster_the_longer_it_has_not_lost() {
     insta::assert_snapshot!(stream("htcp", &path, &Script::default(), 12_000_000, 20));
 }
 
+/// A round trip of `rtt` microseconds: the window leaves, and all of it is acknowledged but the first `lost` packets.
+fn round(sender: &mut Sender, rtt: u64, packets: u32, lost: u32) {
+    for _ in 0..packets.min(sender.sk.snd_cwnd) {
+        sender.send();
+    }
+    sender.set_time(sender.sk.tcp_mstamp + rtt);
+    sender.ack(lost, 1, None);
+    while sender.sk.packets_out > 0 {
+        sender.ack(0, 2, None);
+    }
+}
+
+#[test]
+fn vegas_grows_while_the_application_does_not_use_its_window() {
+    let mut sender = Sender::new(Control::new("vegas", []).unwrap(), 40_000, 1_000_000);
+    for _ in 0..20 {
+        round(&mut sender, 40_000, 4, 0);
+        sender.limit_by_application();
+    }
+    assert!(sender.sk.snd_cwnd > 40, "window {}", sender.sk.snd_cwnd);
+}
+
 #[test]
 fn westwood_goes_on_with_what_the_path_holds_after_a_loss_without_a_queue() {
     let script = Script { lose: &[1500, 6000], ..Script::default() };
