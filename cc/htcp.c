@@ -33,6 +33,8 @@
 /* An RTT so much above the greatest is an outlier, not a longer queue (Linux). */
 #define RTT_STEP (20 * USEC_PER_MSEC)
 #define BW_SHIFT 24
+/* Round trips after a loss in which the throughput is measured anew (Linux). */
+#define SETTLING_ROUNDS 3
 /* Larger Delta make no difference any more, 1/1024 s. */
 #define MAX_DELTA (1u << 20)
 
@@ -55,19 +57,35 @@ struct state {
 	bool adaptive; /* one epoch of steady throughput has passed */
 };
 
-/* The throughput, an interval of a round trip at a time, smoothed as Linux does. */
-TL_INLINE void measure_throughput(struct tcp_sock *tp, struct state *ca)
+TL_INLINE void begin_interval(struct tcp_sock *tp, struct state *ca)
 {
-	u64 elapsed = tp->tcp_mstamp - ca->interval_start;
-	u64 rate;
-
-	if (!ca->rtt_min || elapsed < ca->rtt_min || !elapsed)
-		return;
-	rate = ((u64)(tp->delivered - ca->interval_delivered) << BW_SHIFT) / elapsed;
-	ca->rate = ca->rate ? (3 * ca->rate + rate) / 4 : rate;
-	ca->rate_max = max(ca->rate_max, ca->rate);
 	ca->interval_start = tp->tcp_mstamp;
 	ca->interval_delivered = tp->delivered;
+}
+
+/*
+ * The throughput, an interval of a round trip and of a window at a time, smoothed as Linux does. That of a recovery says
+ * nothing. Just after it the rate begins anew, or that before the loss would be taken for the new epoch's.
+ */
+TL_INLINE void measure_throughput(struct sock *sk, struct tcp_sock *tp, struct state *ca)
+{
+	u64 now = tp->tcp_mstamp, elapsed = now - ca->interval_start;
+	u32 delivered = tp->delivered - ca->interval_delivered;
+	u64 rate;
+
+	if (tl_ca_state(sk) >= TCP_CA_CWR) {
+		begin_interval(tp, ca);
+		return;
+	}
+	if (!ca->rtt_min || elapsed < ca->rtt_min || delivered + max(ca->alpha / UNIT, 1u) < tp->snd_cwnd)
+		return;
+	rate = ((u64)delivered << BW_SHIFT) / elapsed;
+	if (now - ca->last_loss < (SETTLING_ROUNDS + 1) * (u64)ca->rtt_min)
+		ca->rate = ca->rate_max = rate;
+	else
+		ca->rate = (3 * ca->rate + rate) / 4;
+	ca->rate_max = max(ca->rate_max, ca->rate);
+	begin_interval(tp, ca);
 	/* Packets a microsecond times 2^24 are bit/s by 10^6 / 2^24 = 15625 / 2^18. */
 	ca->telemetry.bandwidth = (min(ca->rate, 1ull << 30) * (tp->mss_cache & 0xffff) >> 8) * 15625 * 8 >> 10;
 }
@@ -104,7 +122,6 @@ TL_INLINE void update_beta(struct sock *sk, struct state *ca)
 	bool changed = 5 * now < 4 * before || 5 * now > 6 * before;
 
 	ca->rate_max_before = now;
-	ca->rate_max = 0;
 	ca->beta = minimum;
 	if (PARAM(sk, use_bandwidth_switch) && changed) {
 		ca->adaptive = false;
@@ -128,27 +145,26 @@ INIT(sk, tp, ca)
 	ca->alpha = UNIT;
 	ca->beta = PARAM(sk, beta_min);
 	ca->last_loss = tp->tcp_mstamp;
-	ca->interval_start = tp->tcp_mstamp;
-	ca->interval_delivered = tp->delivered;
+	begin_interval(tp, ca);
 	enter_growth(tp, ca);
 }
 
 PKTS_ACKED(sk, tp, ca, sample)
 {
-	u32 rtt, smoothed = min(tp->srtt_us >> 3, MAX_RTT);
+	u32 rtt;
 
-	measure_throughput(tp, ca);
+	measure_throughput(sk, tp, ca);
 	if (sample->rtt_us < 0)
 		return;
 	rtt = min(max((u32)sample->rtt_us, 1u), MAX_RTT);
 	if (!ca->rtt_min || rtt < ca->rtt_min)
 		ca->rtt_min = rtt;
 	ca->telemetry.min_rtt_us = ca->rtt_min;
-	/* The greatest RTT is the smoothed one's, and not that of a recovery. */
+	/* That of a recovery does not count (Linux). */
 	if (tl_ca_state(sk) == TCP_CA_Open) {
 		ca->rtt_max = max(ca->rtt_max, ca->rtt_min);
-		if (smoothed > ca->rtt_max && smoothed <= ca->rtt_max + RTT_STEP)
-			ca->rtt_max = smoothed;
+		if (rtt <= ca->rtt_max + RTT_STEP)
+			ca->rtt_max = max(ca->rtt_max, rtt);
 	}
 }
 

@@ -257,6 +257,34 @@ fn round(sender: &mut Sender, rtt: u64, packets: u32, lost: u32) {
     }
 }
 
+fn gauge(sender: &Sender, name: &str) -> f64 {
+    sender.control.gauges().find(|(gauge, _)| gauge.name == name).unwrap().1
+}
+
+/// Round trips over a path of 40 ms and a packet in `gap` microseconds, until the window has 24 packets; then a loss.
+fn htcp_epoch(sender: &mut Sender, gap: u64) {
+    while sender.sk.snd_cwnd < 24 {
+        round(sender, (u64::from(sender.sk.snd_cwnd) * gap).max(40_000), u32::MAX, 0);
+    }
+    round(sender, 24 * gap, u32::MAX, 1);
+}
+
+fn htcp_after_losses() -> Sender {
+    let mut sender = Sender::new(Control::new("htcp", []).unwrap(), 40_000, 1_000_000);
+    for _ in 0..4 {
+        htcp_epoch(&mut sender, 2_000);
+    }
+    sender
+}
+
+#[test]
+fn htcp_halves_where_the_throughput_has_fallen_since_the_last_loss() {
+    let mut sender = htcp_after_losses();
+    assert_eq!(gauge(&sender, "beta"), 204.0 / 256.0, "RTTmin over RTTmax is 40 over 48");
+    htcp_epoch(&mut sender, 3_000);
+    assert_eq!(gauge(&sender, "beta"), 0.5);
+}
+
 #[test]
 fn vegas_grows_while_the_application_does_not_use_its_window() {
     let mut sender = Sender::new(Control::new("vegas", []).unwrap(), 40_000, 1_000_000);
