@@ -7,9 +7,9 @@
  * The names are the draft's: alpha is the increase in packets a round trip, and beta the part of the window that a
  * loss leaves. Delta is the time since the last loss, and B the throughput.
  *
- * Four points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
+ * Five points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
  * paths above 10 ms, where RTTs can be distinguished. The greatest RTT fades so that a change of route is forgotten.
- * Delta begins when the recovery from a loss has ended.
+ * Delta begins when the recovery from a loss has ended. Where the loss proves spurious, Delta goes on.
  */
 #define CONTROL htcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)
@@ -44,6 +44,7 @@ struct state {
 	u32 alpha;
 	u32 beta;
 	u64 last_loss; /* when Delta began, microseconds */
+	u64 before_loss; /* and before the loss that is being recovered from; 0: none is */
 	u64 credit;
 	u32 rtt_min; /* microseconds; 0: none yet */
 	u32 rtt_max; /* in this epoch and, fading, those before */
@@ -192,6 +193,7 @@ SSTHRESH(sk, tp, ca)
 		faded = (u64)(ca->rtt_max - ca->rtt_min) * 95 / 100;
 		ca->rtt_max = ca->rtt_min + faded;
 	}
+	ca->before_loss = ca->last_loss;
 	ca->last_loss = tp->tcp_mstamp;
 	ca->credit = 0;
 	return max((u32)((u64)tp->snd_cwnd * ca->beta >> 8), 2u);
@@ -204,13 +206,20 @@ SET_STATE(sk, tp, ca, state)
 		return;
 	}
 	/* Linux: Delta begins here. */
-	if (tl_ca_state(sk) >= TCP_CA_CWR)
+	if (state == TCP_CA_Open && ca->before_loss) {
 		ca->last_loss = tp->tcp_mstamp;
+		ca->before_loss = 0;
+	}
 	enter_growth(tp, ca);
 }
 
 UNDO_CWND(sk, tp, ca)
 {
+	/* Linux: Delta goes on, for there was no loss. */
+	if (ca->before_loss) {
+		ca->last_loss = ca->before_loss;
+		ca->before_loss = 0;
+	}
 	return tl_undo_cwnd(tp);
 }
 

@@ -286,6 +286,22 @@ fn htcp_halves_where_the_throughput_has_fallen_since_the_last_loss() {
 }
 
 #[test]
+fn htcp_counts_on_from_the_last_loss_after_a_spurious_timeout() {
+    let mut sender = htcp_after_losses();
+    for _ in 0..75 {
+        round(&mut sender, 40_000, u32::MAX, 0);
+    }
+    let alpha = gauge(&sender, "alpha");
+    for _ in 0..sender.sk.snd_cwnd {
+        sender.send();
+    }
+    sender.timeout();
+    sender.undo();
+    round(&mut sender, 40_000, u32::MAX, 0);
+    assert!(alpha > 3.0 && gauge(&sender, "alpha") > alpha, "{alpha}");
+}
+
+#[test]
 fn vegas_grows_while_the_application_does_not_use_its_window() {
     let mut sender = Sender::new(Control::new("vegas", []).unwrap(), 40_000, 1_000_000);
     for _ in 0..20 {
