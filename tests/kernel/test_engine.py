@@ -203,7 +203,7 @@ def test_queues_are_sampled_at_the_end_and_count_the_waits_of_packets(run: Calla
     assert rows["time"].tail(2).to_list() == [1_000_000_000, 1_005_000_000]
     packets = done.packets.filter(direction="forward").sort("time", maintain_order=True)
     entered, departed = (packets.filter(event=event) for event in ("enqueue", "depart"))
-    # A byte takes 800 ns. What is still waiting, or being sent, is left out.
+    # A byte takes 800 ns. Packets still waiting or being sent have not departed.
     stayed = departed["time"] - entered["time"].head(len(departed))
     assert rows["packets_out"][-1] - len(departed) in (0, 1)
     assert rows["waited"][-1] == pytest.approx((stayed - 800 * departed["len"]).sum(), rel=0.01)

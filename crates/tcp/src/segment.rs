@@ -42,7 +42,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// It has data or a FIN, and so is no pure ACK.
+    /// It has data or a FIN, so it is not a pure ACK.
     pub(crate) fn occupies_sequence(&self) -> bool {
         self.len > 0 || self.flags & FIN != 0
     }

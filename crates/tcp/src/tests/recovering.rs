@@ -450,7 +450,7 @@ fn a_reset_behind_the_last_held_data_or_before_the_fin_is_exact() {
 }
 
 #[test]
-fn without_sack_a_fin_is_no_duplicate() {
+fn without_sack_a_fin_is_not_a_duplicate() {
     let mut t = ten_out(&Config { sack: false, ..plain() }, "reno");
     // The first ACK after the handshake, and after the FIN, updates the window.
     for i in 0..3 {
