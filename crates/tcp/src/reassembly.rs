@@ -78,7 +78,7 @@ impl Reassembly {
         touched.unwrap_or(self.block_count) >= 2
     }
 
-    /// What just arrived is reported first, together with the blocks that it touches. Of a range whose block has fallen out
+    /// Data that just arrived are reported first, together with the blocks that they touch. Of a range whose block has fallen out
     /// of the four, only this part is reported (Linux `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`).
     fn report(&mut self, start: u32, end: u32) {
         let touches = |a: (u32, u32), b: (u32, u32)| !after(a.0, b.1) && !after(b.0, a.1);
