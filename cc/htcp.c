@@ -7,9 +7,10 @@
  * The names are the draft's: alpha is the increase in packets a round trip, and beta the part of the window that a
  * loss leaves. Delta is the time since the last loss, and B the throughput.
  *
- * Five points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
+ * Six points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
  * paths above 10 ms, where RTTs can be distinguished. The greatest RTT fades so that a change of route is forgotten.
- * Delta begins when the recovery from a loss has ended. Where the loss proves spurious, Delta goes on.
+ * Delta begins when the recovery from a loss has ended. Where the loss proves spurious, Delta goes on. Packets
+ * acknowledged are counted from zero after each increase of the window, so that it grows somewhat slower than by alpha.
  */
 #define CONTROL htcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)
@@ -45,7 +46,7 @@ struct state {
 	u32 beta;
 	u64 last_loss; /* when Delta began, microseconds */
 	u64 before_loss; /* and before the loss that is being recovered from; 0: none is */
-	u64 credit;
+	u32 acked; /* packets since the window grew */
 	u32 rtt_min; /* microseconds; 0: none yet */
 	u32 rtt_max; /* in this epoch and, fading, those before */
 
@@ -169,6 +170,17 @@ PKTS_ACKED(sk, tp, ca, sample)
 	}
 }
 
+/* Linux: the ACK that grows the window is not counted itself. */
+TL_INLINE void increase(struct tcp_sock *tp, struct state *ca, u32 acked)
+{
+	if ((u64)ca->acked * ca->alpha < (u64)tp->snd_cwnd << 8) {
+		ca->acked += acked;
+		return;
+	}
+	tp->snd_cwnd = min(tp->snd_cwnd + 1, tp->snd_cwnd_clamp);
+	ca->acked = 0;
+}
+
 CONG_AVOID(sk, tp, ca, ack, acked)
 {
 	if (!tcp_is_cwnd_limited(tp))
@@ -177,8 +189,7 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 		acked = tl_slow_start(tp, acked);
 	if (acked) {
 		update_alpha(sk, tp, ca);
-		/* Never faster than slow start. */
-		tl_increase(tp, &ca->credit, (u32)min((u64)ca->alpha, (u64)tp->snd_cwnd << 8), acked);
+		increase(tp, ca, acked);
 	}
 	enter_growth(tp, ca);
 }
@@ -195,7 +206,7 @@ SSTHRESH(sk, tp, ca)
 	}
 	ca->before_loss = ca->last_loss;
 	ca->last_loss = tp->tcp_mstamp;
-	ca->credit = 0;
+	ca->acked = 0;
 	return max((u32)((u64)tp->snd_cwnd * ca->beta >> 8), 2u);
 }
 
