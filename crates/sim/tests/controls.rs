@@ -335,10 +335,10 @@ fn copa_alone_fills_the_link_with_a_queue_of_a_few_packets() {
     }
 }
 
-/// Figures of two Copa flows in steady state, the middle of runs with these starts of the second, for where in each
-/// other's oscillation they meet moves a single run: Jain's index, packets queued, the share of time in COMPETITIVE.
-fn two_copa_flows<const N: usize>(rate: u64, rtt: u64, limit: u64, starts: [u64; N]) -> [f64; 3] {
-    let mut runs = starts.map(|start| {
+/// Figures of two Copa flows in steady state, each sorted over these starts of the second, for where in each other's
+/// oscillation they meet moves a single run: Jain's index, packets queued, the share of time in COMPETITIVE.
+fn two_copa_flows<const N: usize>(rate: u64, rtt: u64, limit: u64, starts: [u64; N]) -> [[f64; N]; 3] {
+    let runs = starts.map(|start| {
         let flows = vec![bulk("one", "copa", 0, 60), bulk("two", "copa", start, 60)];
         let run = run(&network(rate, rtt, limit, flows, 61));
         let fairness = jain(goodput(&run, "one", (20, 59)), goodput(&run, "two", (20, 59)));
@@ -346,15 +346,17 @@ fn two_copa_flows<const N: usize>(rate: u64, rtt: u64, limit: u64, starts: [u64;
         [fairness, mean(&queue(&run, (20, 59))), competing]
     });
     [0, 1, 2].map(|figure| {
-        runs.sort_by(|a, b| a[figure].total_cmp(&b[figure]));
-        runs[N / 2][figure]
+        let mut sorted = runs.map(|run| run[figure]);
+        sorted.sort_by(f64::total_cmp);
+        sorted
     })
 }
 
 #[test]
 fn two_copa_flows_keep_the_queue_small_and_share() {
     for (rate, rtt, limit, fair) in [(50, 20, 200, 0.98), (100, 50, 800, 0.8)] {
-        let [fairness, queue, competing] = two_copa_flows(rate, rtt, limit, [9, 10, 11]);
+        let [fairness, queue, competing] =
+            two_copa_flows(rate, rtt, limit, [9, 10, 11]).map(|sorted| sorted[1]);
         assert!(fairness > fair, "{fairness} at {rate} Mbit/s");
         assert!(queue < 10.0, "{queue} packets at {rate} Mbit/s");
         assert!(competing < 0.05, "{competing} at {rate} Mbit/s");
@@ -362,13 +364,13 @@ fn two_copa_flows_keep_the_queue_small_and_share() {
 }
 
 /// Where a packet takes 1.2 ms, the two take each other for a flow that fills the queue, as two `tl_copa` do on Linux 6.18.
-/// They do so for 2 to 70 % of the time, as they meet: the middle of three starts says little.
+/// They do so for none to 70 % of the time, as they meet: the middle of three starts says little.
 #[test]
 fn two_copa_flows_compete_where_packets_are_slow() {
     let [fairness, queue, competing] = two_copa_flows(10, 50, 84, [9, 10, 11, 12, 13, 14, 15]);
-    assert!(fairness > 0.95, "{fairness}");
-    assert!((20.0..60.0).contains(&queue), "{queue}");
-    assert!(competing > 0.25, "{competing}");
+    assert!(fairness[3] > 0.95, "{fairness:?}");
+    assert!((20.0..60.0).contains(&queue[3]), "{queue:?}");
+    assert!(competing[3] > 0.25 && competing[5] > 0.4, "{competing:?}");
 }
 
 #[test]
