@@ -7,10 +7,11 @@
  * The names are the draft's: alpha is the increase in packets a round trip, and beta the part of the window that a
  * loss leaves. Delta is the time since the last loss, and B the throughput.
  *
- * Six points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
+ * Seven points are as in Linux's htcp. The throughput compared is the most within an epoch. The adaptive cut is for
  * paths above 10 ms, where RTTs can be distinguished. The greatest RTT fades so that a change of route is forgotten.
  * Delta begins when the recovery from a loss has ended. Where the loss proves spurious, Delta goes on. Packets
  * acknowledged are counted from zero after each increase of the window, so that it grows somewhat slower than by alpha.
+ * Alpha is in whole packets, before the factor of beta, and computed anew only as the window grows and with a loss.
  */
 #define CONTROL htcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)
@@ -94,26 +95,25 @@ TL_INLINE void measure_throughput(struct sock *sk, struct tcp_sock *tp, struct s
 
 /*
  * alpha = 2 (1 - beta) alpha_H(Delta), where alpha_H = 1 up to Delta_L and then
- * 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2. With RTT scaling the latter is multiplied by RTT over 100 ms,
- * from 0.1 to 2.
+ * 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2. RTT scaling multiplies it by RTT over 100 ms, from 0.1 to 2. As
+ * in Linux alpha_H is in whole packets, before the scaling and after it, and the scale in eighths.
  */
 TL_INLINE void update_alpha(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
 	u64 delta_l = (u64)PARAM(sk, delta_l) * 1024 / 1000;
 	u64 delta = ((tp->tcp_mstamp - ca->last_loss) << 10) / USEC_PER_SEC;
-	u64 alpha = UNIT;
+	u64 alpha_h = 1, scale;
 
 	if (delta > delta_l) {
+		/* In 1/1024 s. */
 		delta = min(delta - delta_l, (u64)MAX_DELTA);
-		/* Seconds are in 1/1024: 10 d 256 / 1024, and d^2 / 4 256 / 1024^2. */
-		alpha += 10 * delta / 4 + (delta * delta >> 14);
-		if (PARAM(sk, use_rtt_scaling) && ca->rtt_min) {
-			u64 scale = (u64)ca->rtt_min * UNIT / RTT_REFERENCE;
-
-			alpha = max(alpha * clamp(scale, 26ull, 512ull) >> 8, (u64)UNIT);
-		}
+		alpha_h += (10 * delta + (delta * delta >> 12)) >> 10;
 	}
-	ca->alpha = max(2 * (UNIT - ca->beta) * alpha >> 8, 1ull);
+	if (PARAM(sk, use_rtt_scaling) && ca->rtt_min) {
+		scale = clamp((u64)(8 * RTT_REFERENCE / ca->rtt_min), 4ull, 80ull);
+		alpha_h = max(8 * alpha_h / scale, 1ull);
+	}
+	ca->alpha = max(2 * (UNIT - ca->beta) * alpha_h, 1ull);
 }
 
 /* beta = RTTmin / RTTmax empties the queue and no more; 1/2 where the throughput is not what it was. */
@@ -170,8 +170,8 @@ PKTS_ACKED(sk, tp, ca, sample)
 	}
 }
 
-/* Linux: the ACK that grows the window is not counted itself. */
-TL_INLINE void increase(struct tcp_sock *tp, struct state *ca, u32 acked)
+/* Linux: the ACK that grows the window is not counted itself, and alpha is computed only here and with a loss. */
+TL_INLINE void increase(struct sock *sk, struct tcp_sock *tp, struct state *ca, u32 acked)
 {
 	if ((u64)ca->acked * ca->alpha < (u64)tp->snd_cwnd << 8) {
 		ca->acked += acked;
@@ -179,6 +179,7 @@ TL_INLINE void increase(struct tcp_sock *tp, struct state *ca, u32 acked)
 	}
 	tp->snd_cwnd = min(tp->snd_cwnd + 1, tp->snd_cwnd_clamp);
 	ca->acked = 0;
+	update_alpha(sk, tp, ca);
 }
 
 CONG_AVOID(sk, tp, ca, ack, acked)
@@ -187,10 +188,8 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 		return;
 	if (tcp_in_slow_start(tp))
 		acked = tl_slow_start(tp, acked);
-	if (acked) {
-		update_alpha(sk, tp, ca);
-		increase(tp, ca, acked);
-	}
+	if (acked)
+		increase(sk, tp, ca, acked);
 	enter_growth(tp, ca);
 }
 
@@ -199,6 +198,7 @@ SSTHRESH(sk, tp, ca)
 	u32 faded;
 
 	update_beta(sk, ca);
+	update_alpha(sk, tp, ca);
 	/* The greatest RTT moves a twentieth of the way to the minimum with each loss (Linux). */
 	if (ca->rtt_max > ca->rtt_min) {
 		faded = (u64)(ca->rtt_max - ca->rtt_min) * 95 / 100;

@@ -6,7 +6,7 @@
  *
  * The names are the paper's: alpha = f1(d_a) is the increase in packets a round trip, and beta = f2(d_a) the part
  * that a loss takes away. The mean queueing delay of a round trip is d_a, and the greatest seen is d_m. Constants
- * are the paper's, section 3, which are Linux's too.
+ * are the paper's, section 3, which are Linux's too. As in Linux, beta is in whole 1/64, rounded down.
  */
 #define CONTROL illinois
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(FAST) PHASE(CAREFUL) PHASE(RENO) PHASE(RECOVERY)
@@ -25,6 +25,7 @@
 
 /* alpha and beta are in 1/256. */
 #define UNIT 256u
+#define BETA_STEP (UNIT / 64)
 #define MAX_RTT (1u << 27)
 
 struct state {
@@ -89,7 +90,7 @@ TL_INLINE void update_beta(struct sock *sk, struct state *ca, u32 da, u32 dm)
 	else if (da >= d3)
 		ca->beta = maximum;
 	else
-		ca->beta = minimum + (u64)(maximum - minimum) * (da - d2) / (d3 - d2);
+		ca->beta = minimum + (u64)(maximum - minimum) * (da - d2) / (d3 - d2) / BETA_STEP * BETA_STEP;
 }
 
 /* Once a round trip. */

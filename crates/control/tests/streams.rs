@@ -302,6 +302,29 @@ fn htcp_counts_on_from_the_last_loss_after_a_spurious_timeout() {
 }
 
 #[test]
+fn htcp_grows_by_whole_packets_before_beta_as_linux_does() {
+    let mut sender = htcp_after_losses();
+    let mut whole = vec![];
+    for _ in 0..75 {
+        round(&mut sender, 40_000, u32::MAX, 0);
+        whole.push(gauge(&sender, "alpha") / (2.0 * (1.0 - gauge(&sender, "beta"))));
+    }
+    assert!(whole.iter().all(|alpha| alpha.fract() == 0.0), "{whole:?}");
+    assert!(whole.iter().any(|alpha| *alpha > 2.0), "{whole:?}");
+}
+
+#[test]
+fn htcp_scales_by_the_rtt_from_the_first_second_on() {
+    // Linux: 400 ms are four times the reference, and the scale is 2 at most.
+    let mut sender = Sender::new(Control::new("htcp", []).unwrap(), 400_000, 1_000_000);
+    round(&mut sender, 400_000, u32::MAX, 1);
+    for _ in 0..2 {
+        round(&mut sender, 400_000, u32::MAX, 0);
+    }
+    assert_eq!(gauge(&sender, "alpha"), 2.0);
+}
+
+#[test]
 fn vegas_grows_while_the_application_does_not_use_its_window() {
     let mut sender = Sender::new(Control::new("vegas", []).unwrap(), 40_000, 1_000_000);
     for _ in 0..20 {
@@ -321,6 +344,22 @@ fn westwood_goes_on_with_what_the_path_holds_after_a_loss_without_a_queue() {
 fn illinois_grows_fast_while_the_queue_is_empty_and_carefully_when_it_is_not() {
     let script = Script { timeout_at: Some(1_000_000), ..Script::default() };
     insta::assert_snapshot!(stream("illinois", &FAST_PATH, &script, 5_000_000, 10));
+}
+
+#[test]
+fn illinois_takes_away_whole_64ths_as_linux_does() {
+    let mut sender = Sender::new(Control::new("illinois", []).unwrap(), 40_000, 1_000_000);
+    for _ in 0..3 {
+        round(&mut sender, 40_000, u32::MAX, 0);
+    }
+    round(&mut sender, 100_000, u32::MAX, 0);
+    let mut betas = vec![];
+    for rtt_us in [57_000, 63_000, 71_000, 40_000] {
+        round(&mut sender, rtt_us, u32::MAX, 0);
+        betas.push(gauge(&sender, "beta") * 64.0);
+    }
+    assert!(betas.iter().all(|beta| beta.fract() == 0.0), "{betas:?}");
+    assert!(betas.iter().any(|beta| (9.0..32.0).contains(beta)), "{betas:?}");
 }
 
 #[test]

@@ -193,21 +193,29 @@ fn hybla_ends_the_first_slow_start_at_what_the_satellite_path_holds() {
 
 #[test]
 fn htcp_grows_by_the_drafts_function_of_the_time_since_the_recovery() {
-    // At 100 ms and beta = 1/2, alpha is 1 for a second and then 1 + 10 d + (d / 2)^2 packets a round trip. As Linux counts: the
-    // window grows by one with the ACK that comes when alpha of a window is acknowledged, and each is of two packets.
+    // At 100 ms and beta = 1/2, alpha is 1 for a second and then 1 + 10 d + (d / 2)^2 packets a round trip. As Linux counts: alpha
+    // is in whole packets, and computed as the window grows. It grows by one with the ACK that comes when alpha of a window is
+    // acknowledged. Each ACK is of two packets, and without a rate those of a window come at once.
     let samples = one_loss("htcp", 100, 600, 8);
     let recovered = samples.iter().rfind(|sample| sample.state == "recovery").expect("a recovery").time;
     let grown =
         |from: f64, to: f64| window_at(&samples, recovered + to) - window_at(&samples, recovered + from);
+    let alpha = |round: u32| {
+        let d = (f64::from(round.saturating_sub(10)) * 102.4).floor();
+        1.0 + ((10.0 * d + d * d / 4096.0) / 1024.0).floor()
+    };
     let expected = |from: f64, to: f64| {
         let start = window_at(&samples, recovered + from);
-        let (mut window, mut time) = (start, from);
-        while time < to {
-            let d = time - 1.0;
-            let alpha = 1.0 + 10.0 * d + d * d / 4.0;
-            let acks = (window / alpha / 2.0).ceil() + 1.0;
-            time += 0.1 * 2.0 * acks / window;
-            window += 1.0;
+        let (rounds, mut window, mut acked) = ((from * 10.0) as u32..(to * 10.0) as u32, start, 0.0);
+        let mut present = alpha(rounds.start - 1);
+        for round in rounds {
+            for _ in 0..(window / 2.0) as u32 {
+                if acked * present < window {
+                    acked += 2.0;
+                } else {
+                    (window, acked, present) = (window + 1.0, 0.0, alpha(round));
+                }
+            }
         }
         window - start
     };
