@@ -93,27 +93,30 @@ TL_INLINE void measure_throughput(struct sock *sk, struct tcp_sock *tp, struct s
 	ca->telemetry.bandwidth = (min(ca->rate, 1ull << 30) * (tp->mss_cache & 0xffff) >> 8) * 15625 * 8 >> 10;
 }
 
-/*
- * alpha = 2 (1 - beta) alpha_H(Delta), where alpha_H = 1 up to Delta_L and then
- * 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2. RTT scaling multiplies it by RTT over 100 ms, from 0.1 to 2. As
- * in Linux alpha_H is in whole packets, before the scaling and after it, and the scale in eighths.
- */
+/* alpha_H(d) = 1 + 10 d + (d / 2)^2 a time d after Delta_L, in 1/1024 s; in whole packets, as in Linux. */
+TL_INLINE u64 alpha_h(u64 d)
+{
+	return 1 + ((10 * d + (d * d >> 12)) >> 10);
+}
+
+/* RTT scaling: times RTT over 100 ms, from 0.1 to 2. As in Linux the scale is in eighths, and what remains whole packets. */
+TL_INLINE u64 scaled_by_rtt(u64 packets, u32 rtt)
+{
+	u64 eighths = clamp((u64)(8 * RTT_REFERENCE / rtt), 4ull, 80ull);
+
+	return max(8 * packets / eighths, 1ull);
+}
+
+/* alpha = 2 (1 - beta) alpha_H, where alpha_H is 1 up to Delta_L. */
 TL_INLINE void update_alpha(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
-	u64 delta_l = (u64)PARAM(sk, delta_l) * 1024 / 1000;
-	u64 delta = ((tp->tcp_mstamp - ca->last_loss) << 10) / USEC_PER_SEC;
-	u64 alpha_h = 1, scale;
+	u64 begin = ca->last_loss + (u64)PARAM(sk, delta_l) * 1000;
+	u64 late = tp->tcp_mstamp > begin ? ((tp->tcp_mstamp - begin) << 10) / USEC_PER_SEC : 0;
+	u64 packets = alpha_h(min(late, (u64)MAX_DELTA));
 
-	if (delta > delta_l) {
-		/* In 1/1024 s. */
-		delta = min(delta - delta_l, (u64)MAX_DELTA);
-		alpha_h += (10 * delta + (delta * delta >> 12)) >> 10;
-	}
-	if (PARAM(sk, use_rtt_scaling) && ca->rtt_min) {
-		scale = clamp((u64)(8 * RTT_REFERENCE / ca->rtt_min), 4ull, 80ull);
-		alpha_h = max(8 * alpha_h / scale, 1ull);
-	}
-	ca->alpha = max(2 * (UNIT - ca->beta) * alpha_h, 1ull);
+	if (PARAM(sk, use_rtt_scaling) && ca->rtt_min)
+		packets = scaled_by_rtt(packets, ca->rtt_min);
+	ca->alpha = max(2 * (UNIT - ca->beta) * packets, 1ull);
 }
 
 /* beta = RTTmin / RTTmax empties the queue and no more; 1/2 where the throughput is not what it was. */
