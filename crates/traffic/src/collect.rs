@@ -6,43 +6,92 @@ use std::sync::atomic::Ordering;
 
 use tcplab_probe::{clock, scheduling};
 
-use crate::Interval;
 use crate::tcp::{Sent, Stream, Task, ports};
+use crate::{Context, Interval};
 
-/// How often the collector looks whether all streams are over, ns.
+/// How often a collector looks whether all streams are over, ns.
 const GLANCE: u64 = 20_000_000;
 /// How often counts are collected where no interval rows are wanted, ns.
 pub(crate) const DEFAULT: u64 = 1_000_000_000;
+
+/// The intervals of a flow's rows, one after another.
+pub(crate) struct Intervals<'a> {
+    context: &'a Context,
+    width: u64,
+    /// Where the next one begins, and the first: with the flow.
+    begin: u64,
+}
+
+/// An interval that has passed. It is longer than `width` where the collector woke late.
+pub(crate) struct Passed {
+    begin: u64,
+    pub end: u64,
+    width: u64,
+    /// None follows.
+    pub is_last: bool,
+}
+
+impl Intervals<'_> {
+    /// Those of `width` ns of a flow that begins at `start`; they are cut at multiples of `width`.
+    pub fn new(context: &Context, start: u64, width: u64) -> Intervals<'_> {
+        Intervals { context, width, begin: start }
+    }
+
+    /// Waits for the end of the next one: its boundary, the run's end, or when the flow is `over`.
+    pub fn wait(&mut self, over: impl Fn() -> bool) -> Passed {
+        let clock = self.context.clock;
+        let due = self.boundary(self.begin).min(clock.duration);
+        let over = loop {
+            let over = over();
+            let next = due.min(clock.now() + GLANCE);
+            if over || !clock::sleep_until(clock.instant(next), &self.context.stop) || next == due {
+                break over;
+            }
+        };
+        let now = clock.now();
+        let stopped = !over && self.context.stop.load(Ordering::Relaxed);
+        let end = if over {
+            // Nothing more comes, so the last interval is whole.
+            due.max(self.boundary(now)).min(clock.duration)
+        } else if stopped {
+            now.min(clock.duration)
+        } else {
+            due
+        };
+        let is_last = over || stopped || due == clock.duration;
+        let passed = Passed { begin: self.begin, end, width: self.width, is_last };
+        self.begin = end;
+        passed
+    }
+
+    /// The first boundary after `time`.
+    fn boundary(&self, time: u64) -> u64 {
+        boundary(time, self.width)
+    }
+}
+
+fn boundary(time: u64, width: u64) -> u64 {
+    (time / width + 1) * width
+}
+
+impl Passed {
+    /// Begin and end of each of its rows. Counts of the meantime belong in the first.
+    pub fn rows(&self) -> impl Iterator<Item = (u64, u64)> {
+        let cut = |from: u64| boundary(from, self.width).min(self.end);
+        let first = (self.begin < self.end).then(|| (self.begin, cut(self.begin)));
+        std::iter::successors(first, move |&(_, from)| (from < self.end).then(|| (from, cut(from))))
+    }
+}
 
 impl Task<'_> {
     /// Reports the intervals of all streams at their boundaries, until every stream is over.
     pub fn collect(&self, streams: &[Stream], width: u64) {
         let mut before = vec![Sent::default(); streams.len()];
         scheduling::be_prompt();
-        let clock = self.context.clock;
-        let start = self.end.start();
-        let mut boundary = (start / width + 1) * width;
+        let mut intervals = Intervals::new(self.context, self.end.start(), width);
         loop {
-            let due = boundary.min(clock.duration);
-            let over = loop {
-                let over = streams.iter().all(|stream| stream.over.load(Ordering::Acquire));
-                let next = due.min(clock.now() + GLANCE);
-                if over || !clock::sleep_until(clock.instant(next), &self.context.stop) || next == due {
-                    break over;
-                }
-            };
-            let now = clock.now();
-            let stopped = !over && self.context.stop.load(Ordering::Relaxed);
-            let end = if over {
-                // Nothing more comes, so the last interval is whole.
-                due.max((now / width + 1) * width).min(clock.duration)
-            } else if stopped {
-                now.min(clock.duration)
-            } else {
-                due
-            };
-            let last = over || stopped || due == clock.duration;
-            if last {
+            let passed = intervals.wait(|| streams.iter().all(|stream| stream.over.load(Ordering::Acquire)));
+            if passed.is_last {
                 for stream in streams {
                     stream.settle();
                     // Its thread may look up some time after the run's end.
@@ -52,26 +101,19 @@ impl Task<'_> {
                         .for_each(|socket| self.context.unwatch(socket, ports(socket)));
                 }
             }
-            // The first one begins with the flow.
-            let begin = start.max(boundary - width);
-            if self.end.sample.is_some() && end > begin {
+            if self.end.sample.is_some() {
                 for (stream, before) in streams.iter().zip(&mut before) {
-                    // One that wakes late has several to report; what was sent meanwhile counts in the first.
-                    let mut from = begin;
-                    while (self.sends || self.both_ways) && from < end {
-                        let to = ((from / width + 1) * width).min(end);
-                        self.sent(stream, before, from, to);
-                        from = to;
+                    if self.sends || self.both_ways {
+                        passed.rows().for_each(|(from, to)| self.sent(stream, before, from, to));
                     }
                     if !self.sends || self.both_ways {
-                        self.received(stream, end, width, last);
+                        self.received(stream, passed.end, width, passed.is_last);
                     }
                 }
             }
-            if last {
+            if passed.is_last {
                 return;
             }
-            boundary += width;
         }
     }
 
@@ -110,5 +152,20 @@ impl Task<'_> {
         if index == end / width && end > start.max(index * width) {
             self.context.sink.interval(&self.end.flow, &row(index, end, bytes));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_that_wakes_late_reports_every_interval() {
+        let rows =
+            |begin, end| -> Vec<_> { Passed { begin, end, width: 100, is_last: true }.rows().collect() };
+        assert_eq!(rows(250, 520), [(250, 300), (300, 400), (400, 500), (500, 520)]);
+        assert_eq!(rows(300, 400), [(300, 400)]);
+        // The run was ended before the flow began.
+        assert_eq!(rows(300, 250), []);
     }
 }

@@ -16,14 +16,13 @@ use super::framed_io::Limit;
 use super::record::{Keep, Live, Round};
 use super::server::{Limits, Served, Server, ServerObserver, Unserved};
 use super::wire::Greeting;
+use crate::collect::Intervals;
 use crate::socket::{self, Clamped};
 use crate::tcp::{Sent, agreed_ecn};
 use crate::{Context, End, Exchange, Interval, Role, SocketOptions, Summary, Totals, TrafficError};
 
 /// How much earlier than this end the other may end a run, ns.
 const MOMENT: u64 = 200_000_000;
-/// How often the collector looks whether all clients are through, ns.
-const GLANCE: u64 = 20_000_000;
 
 /// A prepared end of an echo flow.
 #[derive(Debug)]
@@ -219,30 +218,11 @@ impl Part<'_> {
     /// Tells payload so far, and interval rows at their boundaries where they are wanted.
     fn collect(&self, lives: &[Live], totals: &Totals) {
         let width = self.end.sample.unwrap_or(crate::collect::DEFAULT);
-        let clock = self.context.clock;
         let mut before: Vec<Interval> = self.slots.iter().map(|_| Interval::default()).collect();
-        let mut boundary = (self.end.start() / width + 1) * width;
         scheduling::be_prompt();
+        let mut intervals = Intervals::new(self.context, self.end.start(), width);
         loop {
-            let due = boundary.min(clock.duration);
-            let over = loop {
-                let over = self.over.load(Ordering::Acquire);
-                let next = due.min(clock.now() + GLANCE);
-                if over || !clock::sleep_until(clock.instant(next), &self.context.stop) || next == due {
-                    break over;
-                }
-            };
-            let stopped = !over && self.context.stop.load(Ordering::Relaxed);
-            let now = clock.now();
-            let time = if over {
-                // Nothing more comes, so the last interval is whole.
-                due.max((now / width + 1) * width).min(clock.duration)
-            } else if stopped {
-                now.min(clock.duration)
-            } else {
-                due
-            };
-            let last = over || stopped || due == clock.duration;
+            let passed = intervals.wait(|| self.over.load(Ordering::Acquire));
             let (mut sent, mut received) = (0, 0);
             for (number, slot) in self.slots.iter().enumerate() {
                 let bytes = match self.end.role {
@@ -250,26 +230,25 @@ impl Part<'_> {
                     Role::Server => lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed)),
                 };
                 (sent, received) = (sent + bytes, received + bytes);
-                if last && let Some(socket) = lock(&slot.socket).as_ref() {
+                if passed.is_last
+                    && let Some(socket) = lock(&slot.socket).as_ref()
+                {
                     slot.settle(socket);
                     // Its thread may look up some time after the run's end.
                     self.context.unwatch(socket, slot.ports());
                 }
-                // One that wakes late has several to report; what came meanwhile counts in the first.
-                let mut from = self.end.start().max(boundary - width);
-                while self.end.sample.is_some() && from < time {
-                    let to = ((from / width + 1) * width).min(time);
-                    let row = Interval { time: to, stream: number as u64, ..Interval::default() };
-                    self.interval(slot, bytes, row, &mut before[number], from);
-                    from = to;
+                if self.end.sample.is_some() {
+                    for (from, to) in passed.rows() {
+                        let row = Interval { time: to, stream: number as u64, ..Interval::default() };
+                        self.interval(slot, bytes, row, &mut before[number], from);
+                    }
                 }
             }
             totals.sent.store(sent, Ordering::Relaxed);
             totals.received.store(received, Ordering::Relaxed);
-            if last {
+            if passed.is_last {
                 return;
             }
-            boundary += width;
         }
     }
 
