@@ -118,6 +118,7 @@ pub(crate) struct Recorder {
     losses: Vec<[u64; 2]>,
     lost: LossTally,
     samples_flows: bool,
+    samples_sockets: bool,
 }
 
 /// No place.
@@ -131,6 +132,8 @@ struct FlowRecord {
     first: u32,
     /// Its nodes, by their places in the plan.
     ends: [u32; 2],
+    /// Their names.
+    names: [Symbol; 2],
 }
 
 impl Recorder {
@@ -149,7 +152,8 @@ impl Recorder {
                 let place = plan.nodes.iter().position(|node| node.name == *end);
                 place.map_or(u32::MAX, |place| place as u32)
             });
-            flows.push(FlowRecord { name, first: streams, ends });
+            let names = [&flow.from, &flow.to].map(|end| symbol(end));
+            flows.push(FlowRecord { name, first: streams, ends, names });
             streams += flow.streams;
         }
         let streams = streams as usize;
@@ -166,6 +170,7 @@ impl Recorder {
             losses,
             lost,
             samples_flows: plan.sample.flows.is_some(),
+            samples_sockets: plan.sample.sockets.is_some(),
         }
     }
 
@@ -228,6 +233,16 @@ impl Recorder {
     /// Whether there is an interval for which streams have rows.
     pub(crate) fn samples_flows(&self) -> bool {
         self.samples_flows
+    }
+
+    /// Whether sockets have rows.
+    pub(crate) fn samples_sockets(&self) -> bool {
+        self.samples_sockets
+    }
+
+    /// The name of the node at an end of a stream.
+    pub(crate) fn end(&self, stream: u32, end: usize) -> Symbol {
+        self.flow(stream).names[end]
     }
 
     /// Fills the table of losses at the run's end.

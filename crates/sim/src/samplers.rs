@@ -2,7 +2,7 @@
 
 use tcplab_control::Telemetry;
 use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, LegRow, SocketRow, Symbol, Table};
-use tcplab_tcp::Info;
+use tcplab_tcp::{Connection, Info};
 use tcplab_units::{Span, Time};
 
 use crate::capture;
@@ -12,7 +12,7 @@ use crate::relay::Leg;
 use crate::sim_context::SimContext;
 use crate::stream::{Counts, Interval, Stream, StreamKind};
 use crate::streams::Streams;
-use crate::tcp_stream::{CLIENT, state_name};
+use crate::tcp_stream::state_name;
 
 /// Sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,31 +37,12 @@ impl Sampler {
 
 /// One row for every open socket that sends payload.
 pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now: Time) {
-    let (mut nodes, mut states, mut phases) = (Latest::default(), Latest::default(), Latest::default());
-    let mut gauges: Vec<[Latest; 2]> = Vec::new();
+    let mut names = Names::default();
     let rows_before = [sim.recorder.tables.sockets.rows(), sim.recorder.tables.gauges.rows()];
     for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, connection) in tcp.senders() {
-            let info = connection.info(now);
-            let flow = &plan.flows[stream.flow];
-            let node = nodes.symbol(if end == CLIENT { &flow.from } else { &flow.to }, sim);
-            let state = states.symbol(state_name(info.ca_state), sim);
-            let telemetry = connection.control().telemetry();
-            let phase = (!telemetry.phase.is_empty()).then(|| phases.symbol(telemetry.phase, sim));
-            let names =
-                SocketNames { stream: sim.recorder.stream(stream.endpoints.stream), node, state, phase };
-            for (number, (gauge, value)) in connection.control().gauges().enumerate() {
-                if number == gauges.len() {
-                    gauges.push(Default::default());
-                }
-                let [latest, units] = &mut gauges[number];
-                let (name, unit) = (latest.symbol(&gauge.name, sim), units.symbol(&gauge.unit, sim));
-                let (time, (flow, stream)) = (now.as_ns(), names.stream);
-                let row = GaugeRow { time, flow, stream, node, name, value, unit };
-                sim.recorder.tables.gauges.push(row);
-            }
-            sim.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
+            socket(sim, stream.endpoints.stream, end, connection, &mut names);
         }
         for (node, both) in tcp.legs(now) {
             let node = &plan.nodes[usize::from(node)].name;
@@ -74,6 +55,41 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
     let tables = &mut sim.recorder.tables;
     tables.sockets.reserve(expected(tables.sockets.rows(), rows_before[0]));
     tables.gauges.reserve(expected(tables.gauges.rows(), rows_before[1]));
+}
+
+/// The row of a socket, and those of its control's gauges.
+pub(crate) fn socket<'a>(
+    sim: &mut SimContext,
+    stream: u32,
+    end: usize,
+    connection: &'a Connection,
+    names: &mut Names<'a>,
+) {
+    let now = sim.now();
+    let info = connection.info(now);
+    let node = sim.recorder.end(stream, end);
+    let state = names.state.symbol(state_name(info.ca_state), sim);
+    let telemetry = connection.control().telemetry();
+    let phase = (!telemetry.phase.is_empty()).then(|| names.phase.symbol(telemetry.phase, sim));
+    let of = SocketNames { stream: sim.recorder.stream(stream), node, state, phase };
+    for (number, (gauge, value)) in connection.control().gauges().enumerate() {
+        if number == names.gauges.len() {
+            names.gauges.push(Default::default());
+        }
+        let [latest, units] = &mut names.gauges[number];
+        let (name, unit) = (latest.symbol(&gauge.name, sim), units.symbol(&gauge.unit, sim));
+        let (time, (flow, stream)) = (now.as_ns(), of.stream);
+        sim.recorder.tables.gauges.push(GaugeRow { time, flow, stream, node, name, value, unit });
+    }
+    sim.recorder.tables.sockets.push(socket_row(now, of, &info, &telemetry));
+}
+
+/// The names in the rows of sockets, which are the same for many of them.
+#[derive(Default)]
+pub(crate) struct Names<'a> {
+    state: Latest<'a>,
+    phase: Latest<'a>,
+    gauges: Vec<[Latest<'a>; 2]>,
 }
 
 /// How often samples will be taken after `now`.

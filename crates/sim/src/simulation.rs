@@ -36,6 +36,8 @@ pub struct Simulation {
     sample: Sample,
     /// When the queues were sampled last.
     queues_sampled: Time,
+    /// The same of the sockets.
+    sockets_sampled: Time,
     changes: Vec<(Time, String, String)>,
     changes_done: usize,
     interfaces: Vec<Interface>,
@@ -137,6 +139,7 @@ impl Simulation {
             last_progress: (Time::ZERO, vec![0; plan.flows.len()]),
             sample: plan.sample,
             queues_sampled: Time::ZERO,
+            sockets_sampled: Time::ZERO,
             changes: samplers::changes(plan),
             changes_done: 0,
             interfaces: Capture::interfaces(plan).0,
@@ -233,6 +236,10 @@ impl Simulation {
             (true, false) => self.finish_links::<Record<true, false>>(end),
             (false, true) => self.finish_links::<Record<false, true>>(end),
             (true, true) => self.finish_links::<Record<true, true>>(end),
+        }
+        // The end of the run is that of the sockets that are open.
+        if self.sample.sockets.is_some() && self.sockets_sampled < end {
+            samplers::sockets(&self.plan, &self.streams, &mut self.sim, end);
         }
         let on_their_way: BTreeSet<u32> = self.sim.bodies.streams().collect();
         let is_drained = |stream: u32| !on_their_way.contains(&stream);
@@ -455,7 +462,10 @@ impl Simulation {
     fn sample<M: Mode>(&mut self, sampler: Sampler) {
         let now = self.sim.now();
         match sampler {
-            Sampler::Sockets => samplers::sockets(&self.plan, &self.streams, &mut self.sim, now),
+            Sampler::Sockets => {
+                samplers::sockets(&self.plan, &self.streams, &mut self.sim, now);
+                self.sockets_sampled = now;
+            }
             Sampler::Queues => {
                 self.sim.sample_queues::<M>(now);
                 self.queues_sampled = now;

@@ -13,6 +13,7 @@ use crate::network::NodeId;
 use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
 use crate::relay::{Hop, Leg, Relay};
+use crate::samplers::{self, Names};
 use crate::sim_context::{SimContext, Timer};
 use crate::stream::FlowEndpoints;
 
@@ -37,11 +38,13 @@ pub(crate) struct TcpStream {
     /// None before the connection is opened, and when `remains` has taken their place.
     ends: [Option<Box<Connection>>; 2],
     delivered: [u64; 2],
-    /// When payload last arrived at its application.
+    /// When payload last arrived at its application; of a connection that carried none, when it closed.
     pub(crate) last_delivery: Time,
     opened: [bool; 2],
     closed: [bool; 2],
     aborted: bool,
+    /// The client's end has been established.
+    established: bool,
     /// The end that sends most of the payload.
     data_end: u8,
     /// Whether the application answers what arrives.
@@ -118,6 +121,7 @@ impl TcpStream {
             opened: [false; 2],
             closed: [false; 2],
             aborted: false,
+            established: false,
             data_end: application.data_end() as u8,
             answers: application.answers(),
             phase: "",
@@ -409,6 +413,7 @@ impl TcpStream {
             Notice::RttSample(_) => {}
             Notice::Established => {
                 if is_client {
+                    self.established = true;
                     let feedback =
                         self.ends[end].as_ref().map_or(EcnFeedback::None, |own| own.ecn_feedback());
                     event("established", feedback_name(feedback));
@@ -433,19 +438,32 @@ impl TcpStream {
                 }
             }
             Notice::Closed => {
-                self.closed[end] = true;
                 if is_client {
                     event("closed", None);
                 }
+                self.close(end, endpoints, sim);
             }
             Notice::Aborted => {
-                self.closed[end] = true;
                 event("aborted", None);
+                self.close(end, endpoints, sim);
                 self.aborted = true;
                 self.application.on_abort(&mut Context { endpoints, sim });
             }
         }
         false
+    }
+
+    /// An end is done with the connection: the last figures of a socket that is sampled.
+    fn close(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        if sim.recorder.samples_sockets()
+            && let Some((_, connection)) = self.senders().find(|sender| sender.0 == end)
+        {
+            samplers::socket(sim, endpoints.stream, end, connection, &mut Names::default());
+        }
+        self.closed[end] = true;
+        if self.delivered == [0; 2] {
+            self.last_delivery = sim.now();
+        }
     }
 
     /// Hands what has arrived to the application; whether it acted on it.
@@ -488,9 +506,10 @@ impl TcpStream {
         self.aborted || self.closed[CLIENT] && served()
     }
 
-    /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off.
+    /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off. One that was never
+    /// established did nothing of it, also where time alone is the work.
     pub(crate) fn complete(&self, end: Time, ended: bool) -> bool {
-        !self.aborted && self.application.complete(self.delivered[SERVER], end, ended)
+        self.established && !self.aborted && self.application.complete(self.delivered[SERVER], end, ended)
     }
 
     /// Payload bytes that arrived: at the server for a bulk transfer, at both ends for requests.
@@ -498,9 +517,9 @@ impl TcpStream {
         self.delivered[CLIENT] + self.delivered[SERVER]
     }
 
-    /// The ends that are open and send payload, with which end it is.
+    /// The ends that are connected and send payload, with which end it is.
     pub(crate) fn senders(&self) -> impl Iterator<Item = (usize, &Connection)> {
-        let open = |end: &usize| self.sends(*end) && !self.closed[*end];
+        let open = |end: &usize| self.established && self.sends(*end) && !self.closed[*end];
         [CLIENT, SERVER]
             .into_iter()
             .filter(open)
@@ -545,9 +564,10 @@ impl TcpStream {
         self.remains.as_ref().map_or_else(|| self.rtt.summary(), |remains| remains.rtt)
     }
 
-    /// Mean congestion window over the connection's time, segments.
+    /// Mean congestion window over the connection's time, segments; none: it was never established.
     pub(crate) fn mean_window(&self, now: Time) -> Option<f64> {
-        self.window.mean(if self.finished() { self.last_delivery } else { now })
+        let end = if self.finished() { self.last_delivery } else { now };
+        self.established.then(|| self.window.mean(end))?
     }
 }
 

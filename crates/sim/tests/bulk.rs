@@ -123,6 +123,67 @@ fn a_connection_across_a_dead_link_is_incomplete() {
     assert_eq!(flows.bytes_received.get(row), Some(0));
     assert!(flows.losses_true.get(row) > Some(1), "the SYN is tried again");
     assert_eq!(flows.rtt_mean.get(row), None);
+    assert_eq!((flows.complete.get(row), flows.cwnd_mean.get(row)), (Some(false), None));
+    assert!(run.tables.sockets.cwnd.len() == 0, "no connection, no socket that sends");
+}
+
+#[test]
+fn a_flow_that_never_connects_is_incomplete_whatever_it_was_asked_to_do() {
+    let dead = || with(direction(100_000_000, 5 * MS), json!({"up": false}));
+    for settings in [json!({"stop": null}), json!({"stop": SECOND}), json!({"stop": null, "bytes": 0})] {
+        let flows = vec![flow("t", with(tcp("cubic"), settings.clone()))];
+        let run = run(&with(path(dead(), dead(), flows), json!({"duration": 2 * SECOND})));
+        assert_eq!(run.tables.flows.complete.get(0), Some(false), "{settings}");
+    }
+}
+
+#[test]
+fn a_connection_that_carried_nothing_ends_when_it_closes() {
+    let flows = vec![flow("t", with(tcp("cubic"), json!({"start": 500 * MS, "stop": 505 * MS})))];
+    let other = flow("other", tcp("cubic"));
+    let plan =
+        path(direction(10_000_000, 5 * MS), direction(10_000_000, 5 * MS), [flows, vec![other]].concat());
+    let run = run(&plan);
+    let (flows, row) = (&run.tables.flows, run.flow("t"));
+    assert_eq!(flows.bytes_received.get(row), Some(0));
+    let closed = run.events().into_iter().find(|event| event.1 == "closed").expect("an end").0;
+    let end = flows.end.get(row).expect("an end");
+    assert!((closed..closed + 100 * MS as i64).contains(&end), "{end}, the client closed at {closed}");
+    assert!(flows.cwnd_mean.get(row).is_some());
+}
+
+/// The last row of table `sockets` at each node: time, acknowledged payload, segments in flight.
+fn last_rows(run: &Run) -> Vec<(&str, i64, i64, i64)> {
+    let sockets = &run.tables.sockets;
+    let of = |column: &tcplab_tables::Ints, row| column.get(row).expect("a figure");
+    let mut last = std::collections::BTreeMap::new();
+    for (row, node) in sockets.node.symbols().enumerate() {
+        let figures = (of(&sockets.time, row), of(&sockets.bytes_acked, row), of(&sockets.inflight, row));
+        last.insert(run.string(node), figures);
+    }
+    last.into_iter().map(|(node, (time, acked, inflight))| (node, time, acked, inflight)).collect()
+}
+
+#[test]
+fn a_socket_s_last_row_is_of_its_end() {
+    let path = |settings: Value| {
+        let flows = vec![flow("t", with(tcp("cubic"), settings))];
+        let plan = path(direction(10_000_000, 5 * MS), direction(10_000_000, 5 * MS), flows);
+        with(plan, json!({"duration": 2 * SECOND}))
+    };
+    // It begins and ends between two samples.
+    let short = run(&path(json!({"bytes": 5_000, "start": 101 * MS, "stop": null})));
+    let closed = short.events().into_iter().find(|event| event.1 == "closed").expect("an end").0;
+    assert_eq!(last_rows(&short), [("a", closed, 5_000, 0)]);
+    // The run's end is that of a socket which is still open, wherever samples fall.
+    let mut open = path(json!({"stop": null}));
+    open["sample"]["sockets"] = json!(300 * MS);
+    let open = run(&open);
+    assert_eq!(last_rows(&open)[0].1, 2 * SECOND as i64);
+    // Without samples there are no rows.
+    let mut none = path(json!({"bytes": 5_000, "stop": null}));
+    none["sample"]["sockets"] = Value::Null;
+    assert!(run(&none).tables.sockets.time.len() == 0);
 }
 
 #[test]

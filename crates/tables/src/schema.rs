@@ -83,7 +83,7 @@ table! {
     cpu_sender: Option<f64> ["s"],
     /// CPU time of the receiver.
     cpu_receiver: Option<f64> ["s"],
-    /// The stream did all it was asked to (false: cut off by the end of the run).
+    /// The stream did all it was asked to (false: cut off by the end of the run, or never connected).
     complete: bool,
 }
 
@@ -134,8 +134,8 @@ table! {
 }
 
 table! {
-    /// One row per sending TCP socket and sample. On real hosts there is one more when the socket ends, without the figures that
-    /// its control publishes.
+    /// One row per sending TCP socket and sample. There is one more when the socket ends, at the latest with the run; on real hosts
+    /// it lacks the figures that its control publishes.
     Sockets, SocketRow, "sockets", [time, flow, stream];
     /// Time of the sample.
     time: u64 ["ns"],
