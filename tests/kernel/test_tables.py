@@ -24,7 +24,9 @@ FLOWS = [
     {"name": "echo", "kind": "echo", "sizes": [10, 2000], "iterations": 5},
     {"name": "datagrams", "kind": "udp", "rate": "1 Mbit/s", "spacing": "exponential"},
     {"name": "few", "kind": "udp", "rate": "1 Mbit/s", "bytes": "20 kB", "start": "450 ms"},
+    {"name": "spell", "kind": "udp", "rate": "1 Mbit/s", "stop": "1 s"},
     {"name": "ping", "kind": "ping", "interval": "20 ms", "count": 20},
+    {"name": "late", "kind": "tcp", "start": "1.995 s"},
 ]
 DURATION = 2 * SECOND
 
@@ -51,6 +53,32 @@ def test_intervals_follow_one_another_from_the_flow_s_start_to_its_end(done: Run
         start, end = spans[key]
         assert times[0] - lasted[0] == start, key
         assert times[-1] >= end, key
+
+
+def test_no_interval_of_nothing_follows_a_flow_s_end(done: Run) -> None:
+    """Servers of datagrams and web traffic wait until the run's end."""
+    ends = done.flows.select("flow", "stream", "end")
+    after = done.intervals.join(ends, on=["flow", "stream"]).filter(
+        pl.col("time") - pl.col("duration") >= pl.col("end")
+    )
+    last = after.group_by("flow", "stream").agg(pl.col("bytes_sent", "bytes_received", "retransmits").last())
+    assert last.filter(pl.sum_horizontal("bytes_sent", "bytes_received", "retransmits") == 0).is_empty()
+    assert not {"web", "few", "spell"} & set(done.intervals.filter(time=DURATION)["flow"])
+
+
+def test_an_end_that_is_through_has_counted_nothing_since(done: Run) -> None:
+    assert done.intervals["bytes_sent", "bytes_received", "goodput"].null_count().sum_horizontal().sum() == 0
+    udp = pl.col("flow").is_in(["datagrams", "few", "spell"])
+    assert done.intervals.filter(udp)["lost"].null_count() == 0
+    assert done.intervals.filter(~udp)["retransmits"].null_count() == 0
+
+
+def test_a_flow_that_has_no_answer_before_the_run_ends_was_never_connected(done: Run) -> None:
+    (late,) = done.flows.filter(flow="late").iter_rows(named=True)
+    assert (late["bytes_sent"], late["bytes_received"], late["complete"]) == (0, 0, False)
+    assert late["cwnd_mean"] is None
+    assert done.sockets.filter(flow="late").is_empty()
+    assert done.tables["events"].filter(flow="late").is_empty()
 
 
 def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:
@@ -90,7 +118,8 @@ def test_a_socket_s_last_row_is_of_its_end(done: Run) -> None:
 def test_a_connection_that_never_was_carried_nothing(run: Callable[..., Run]) -> None:
     network = {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": "100 %"}}
     found = run(network, [{"name": "f", "kind": "tcp"}], duration="0.5 s").flows
-    assert found.select("bytes_sent", "bytes_received", "goodput", "end").rows() == [(0, 0, 0.0, SECOND // 2)]
+    columns = ["bytes_sent", "bytes_received", "goodput", "end", "complete"]
+    assert found.select(columns).rows() == [(0, 0, 0.0, SECOND // 2, False)]
 
 
 def test_flows_have_the_round_trip_times_of_pings(done: Run) -> None:

@@ -198,12 +198,13 @@ pub(crate) fn connect(socket: &Socket, address: SocketAddr, context: &Context) -
     match socket.connect(&address.into()) {
         Ok(()) => {}
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
-            while !wait(socket, libc::POLLOUT).map_err(failed)? {
+            let mut answered = false;
+            while !answered {
+                answered = wait(socket, libc::POLLOUT).map_err(failed)?;
+                // An answer that comes later is none.
                 if context.over() {
-                    return Err(failed(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "no answer before the run ended",
-                    )));
+                    let late = "no answer before the run ended";
+                    return Err(failed(io::Error::new(io::ErrorKind::TimedOut, late)));
                 }
             }
             if let Some(error) = socket.take_error().map_err(failed)? {

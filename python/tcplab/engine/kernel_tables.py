@@ -36,6 +36,7 @@ def write_tables(
     sending = frames["sockets"].join(senders, on=["flow", "node"], how="semi", maintain_order="left")
     flows = _flows(plan, frames["flows"], sending, losses)
     frames["flows"] = _with_probes(flows, frames["pings"])
+    frames["intervals"] = _intervals(plan, frames["intervals"], flows)
     frames["hosts"] = _hosts(frames["hosts"])
     events = frames["events"]
     found = [events, changes(sending, events)]
@@ -78,6 +79,31 @@ def _flows(
         )
         .sort(pl.col("flow").replace_strict(order, default=len(order), return_dtype=pl.Int64()), "stream")
         .select(flows.columns)
+    )
+
+
+def _intervals(plan: Plan, intervals: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """The intervals of each stream up to its end, and those in which more was counted.
+
+    A server that waits for more goes on to the run's end: it does not know that its client is through.
+    An end that was through before the other has counted nothing since. Those of iperf3 are not aligned.
+    """
+    stream = ["flow", "stream"]
+    counts = ["bytes_received", "bytes_sent", "retransmits", "lost", "out_of_order", "duplicates"]
+    aligned = [flow["name"] for flow in plan["flows"] if flow.get("generator", "native") == "native"]
+    begin = pl.col("time") - pl.col("duration")
+    counted = pl.any_horizontal(pl.col(counts).fill_null(0) != 0)
+
+    def nothing(name: str) -> pl.Expr:
+        known = pl.col("flow").is_in(aligned) & (pl.col(name).count().over(stream) > 0)
+        return pl.when(known).then(pl.col(name).fill_null(0)).otherwise(pl.col(name)).alias(name)
+
+    return (
+        intervals.join(flows.select(*stream, "end"), on=stream, how="left", maintain_order="left")
+        .with_columns(begin.filter(counted).max().over(stream).alias("_last"))
+        .filter((begin < pl.col("end").fill_null(begin + 1)) | (begin <= pl.col("_last")).fill_null(False))
+        .with_columns(map(nothing, [*counts, "goodput"]))
+        .select(intervals.columns)
     )
 
 
