@@ -26,7 +26,6 @@ FLOWS = [
     {"name": "few", "kind": "udp", "rate": "1 Mbit/s", "bytes": "20 kB", "start": "450 ms"},
     {"name": "spell", "kind": "udp", "rate": "1 Mbit/s", "stop": "1 s"},
     {"name": "ping", "kind": "ping", "interval": "20 ms", "count": 20},
-    {"name": "late", "kind": "tcp", "start": "1.995 s"},
 ]
 DURATION = 2 * SECOND
 
@@ -73,14 +72,6 @@ def test_an_end_that_is_through_has_counted_nothing_since(done: Run) -> None:
     assert done.intervals.filter(~udp)["retransmits"].null_count() == 0
 
 
-def test_a_flow_that_has_no_answer_before_the_run_ends_was_never_connected(done: Run) -> None:
-    (late,) = done.flows.filter(flow="late").iter_rows(named=True)
-    assert (late["bytes_sent"], late["bytes_received"], late["complete"]) == (0, 0, False)
-    assert late["cwnd_mean"] is None
-    assert done.sockets.filter(flow="late").is_empty()
-    assert done.tables["events"].filter(flow="late").is_empty()
-
-
 def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:
     ends = dict(done.flows.filter(stream=0).select("flow", "end").rows())
     assert {ends[name] for name in ("bulk", "down", "bursts", "request")} == {DURATION}
@@ -120,6 +111,26 @@ def test_a_connection_that_never_was_carried_nothing(run: Callable[..., Run]) ->
     found = run(network, [{"name": "f", "kind": "tcp"}], duration="0.5 s").flows
     columns = ["bytes_sent", "bytes_received", "goodput", "end", "complete"]
     assert found.select(columns).rows() == [(0, 0, 0.0, SECOND // 2, False)]
+
+
+def test_an_answer_after_the_run_s_end_makes_no_connection(run: Callable[..., Run]) -> None:
+    network = {"path": {"rate": "10 Mbit/s", "rtt": "40 ms"}}
+    done = run(network, [{"name": "late", "kind": "tcp", "start": "0.49 s"}], duration="0.5 s")
+    (late,) = done.flows.iter_rows(named=True)
+    assert (late["bytes_sent"], late["bytes_received"], late["complete"]) == (0, 0, False)
+    assert late["cwnd_mean"] is None
+    assert done.sockets.is_empty()
+    assert done.tables["events"].filter(flow="late").is_empty()
+
+
+def test_the_run_s_end_aborts_no_echo(run: Callable[..., Run]) -> None:
+    network = {"path": {"rate": "10 Mbit/s", "rtt": "40 ms"}}
+    echo = {"kind": "echo", "sizes": [10], "iterations": 500}
+    flows = [{"name": "under-way", **echo}, {"name": "late", "start": "0.49 s", **echo}]
+    done = run(network, flows, duration="0.5 s")
+    assert done.flows["complete"].to_list() == [False, False]
+    assert done.flows.filter(flow="late").select("bytes_sent", "bytes_received").rows() == [(0, 0)]
+    assert done.tables["events"].select("flow", "event").rows() == [("under-way", "established")]
 
 
 def test_flows_have_the_round_trip_times_of_pings(done: Run) -> None:

@@ -124,7 +124,7 @@ fn a_connection_across_a_dead_link_is_incomplete() {
     assert!(flows.losses_true.get(row) > Some(1), "the SYN is tried again");
     assert_eq!(flows.rtt_mean.get(row), None);
     assert_eq!((flows.complete.get(row), flows.cwnd_mean.get(row)), (Some(false), None));
-    assert!(run.tables.sockets.cwnd.len() == 0, "no connection, no socket that sends");
+    assert!(run.tables.sockets.cwnd.is_empty(), "no connection, no socket that sends");
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_socket_s_last_row_is_of_its_end() {
     // Without samples there are no rows.
     let mut none = path(json!({"bytes": 5_000, "stop": null}));
     none["sample"]["sockets"] = Value::Null;
-    assert!(run(&none).tables.sockets.time.len() == 0);
+    assert!(run(&none).tables.sockets.time.is_empty());
 }
 
 #[test]

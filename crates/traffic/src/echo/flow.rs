@@ -318,6 +318,7 @@ impl Observer for Part<'_> {
         let flow = &self.end.flow;
         let slot = &self.slots[client as usize];
         let now = self.context.clock.now().min(self.context.clock.duration);
+        let nothing = || Summary { bytes_sent: Some(0), segments_sent: Some(0), ..Summary::default() };
         let summary = Summary {
             stream: u64::from(client),
             start: self.end.start(),
@@ -326,15 +327,17 @@ impl Observer for Part<'_> {
             ports: socket.map(ports).map(|(own, other, _)| (own, other)),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
             complete: outcome.is_ok(),
-            ..socket.map(|socket| slot.settle(socket).summary()).unwrap_or_default()
+            ..socket.map_or_else(nothing, |socket| slot.settle(socket).summary())
         };
         self.finish(slot);
         self.context.sink.summary(flow, &summary);
-        let event = if outcome.is_ok() { "closed" } else { "aborted" };
-        self.context.sink.event(flow, now, u64::from(client), event, None);
-        if let Err(error) = outcome
-            && !self.ends()
-        {
+        let broken = outcome.err().filter(|_| !self.ends());
+        let event = if broken.is_some() { "aborted" } else { "closed" };
+        // As of other flows, the run's end closes none.
+        if broken.is_some() || summary.complete || !self.context.over() {
+            self.context.sink.event(flow, now, u64::from(client), event, None);
+        }
+        if let Some(error) = broken {
             self.context.sink.failed(flow, &TrafficError::Echo(error));
         }
     }
