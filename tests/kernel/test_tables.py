@@ -96,8 +96,11 @@ def test_a_socket_s_last_row_is_of_its_end(done: Run) -> None:
     stream = ["flow", "stream", "node"]
     last = done.sockets.sort("time").group_by(stream).last()
     assert last["time"].max() == DURATION
-    # The kernel counts in jiffies, 10 ms at most; a connection begins after a round trip.
-    assert (last["busy_time"] < last["time"]).all()
+    # The kernel counts in jiffies, 10 ms at most; a connection begins after a round trip. What is open at the run's end is
+    # read after it, on a busy machine by more than that.
+    ended = last.filter(pl.col("time") < DURATION)
+    assert not ended.is_empty()
+    assert (ended["busy_time"] < ended["time"]).all()
     closed = done.tables["events"].filter(event="closed").select("flow", "stream")
     sent = done.flows.filter(kind="tcp").join(closed, on=["flow", "stream"], how="semi")
     acked = last.join(sent, on=["flow", "stream"])
