@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ class Outage:
     undone: int | None = None
     """Reductions of the congestion window that TCP took back, for nothing had been lost."""
     recovered: int | None = None
-    """From the failure until goodput is 90 % of what it was; none: never, or not a flow of payload."""
+    """From the failure until goodput is 90 % of what it was, as it then is over 2 s.
+    None: never, or not a flow of payload."""
     detected: int | None = None
     """From the failure to the first change of an adjacency or session; none: no protocol noticed."""
     routes: int | None = None
@@ -275,8 +277,12 @@ def _recovery(intervals: pl.DataFrame, at: int, gap: int) -> int | None:
     former = rate(at - _SPAN, at) if at >= _SPAN else 0.0
     if former == 0.0:
         return None
-    later = time[time >= at + gap + _SPAN]
-    return next(
-        (int(one) - _SPAN - at for one in later if rate(int(one) - _SPAN, int(one)) >= _RECOVERED * former),
-        None,
-    )
+    for until in time[time >= at + gap + _SPAN]:
+        since = int(until) - _SPAN
+        if rate(since, int(until)) < _RECOVERED * former:
+            continue
+        # A tenth of the span may be missing at its begin: what counts is from the first interval that has enough.
+        edges = np.concatenate([[since], time[(time > since) & (time <= until)]])
+        enough = (int(one) for one, end in pairwise(edges) if rate(one, end) >= _RECOVERED * former)
+        return next(enough, since) - at
+    return None
