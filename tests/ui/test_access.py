@@ -256,3 +256,26 @@ def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served
         assert box is not None, name
         assert box["x"] + box["width"] <= 400, name
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_narrow_window_shows_all_of_a_result_and_of_a_study(page: Page, served: Served) -> None:
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\ngrid: {flows.bulk.cc: [reno, cubic]}\n"
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_role("tab", name="Files").click()
+    page.locator(".result .item").first.click()
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
+    for part in (".drawing", ".editor", ".lower"):
+        box = page.locator(part).bounding_box()
+        assert box is not None, part
+        assert box["x"] + box["width"] <= 390, part
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    expect(page.get_by_role("link", name="Download report")).to_be_visible()
+    # Its plot is narrower, and its text as large as elsewhere.
+    page.wait_for_function("document.querySelector('.trade-off svg').getBoundingClientRect().right <= 390")
+    assert page.locator(".trade-off svg").evaluate("svg => svg.getScreenCTM().a") == 1
+    page.set_viewport_size({"width": 1280, "height": 800})

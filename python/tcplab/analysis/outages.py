@@ -281,7 +281,7 @@ def _recovery(intervals: pl.DataFrame, at: int, gap: int) -> int | None:
         since = int(until) - _SPAN
         if rate(since, int(until)) < _RECOVERED * former:
             continue
-        # A tenth of the span may be missing at its begin: what counts is from the first interval that has enough.
+        # A tenth of the span may be missing at its beginning: its first interval with enough counts.
         edges = np.concatenate([[since], time[(time > since) & (time <= until)]])
         enough = (int(one) for one, end in pairwise(edges) if rate(one, end) >= _RECOVERED * former)
         return next(enough, since) - at

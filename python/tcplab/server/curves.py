@@ -76,8 +76,11 @@ class Window:
 
     def add(self, about: dict[str, Any], times: Array, values: Array) -> None:
         """A series, in no more points than the window shows."""
-        x, y = decimate(times, values, self.start / 1e9, self.end / 1e9, self.points)
-        self.series.append(about)
+        start, end = self.start / 1e9, self.end / 1e9
+        x, y = decimate(times, values, start, end, self.points)
+        # Of the samples: the extremes that are drawn have another.
+        inside = values[(times >= start) & (times <= end) & np.isfinite(values)]
+        self.series.append({**about, "mean": float(inside.mean()) if len(inside) else None})
         self.arrays += [x, y]
 
 

@@ -1,6 +1,7 @@
 // Curves of one or more runs, as charts draw them: one axis of time for all series of a panel.
 
 import type { Frame } from "./frame";
+import { shown } from "./quantity";
 
 export interface SeriesAbout {
   panel: string;
@@ -12,6 +13,8 @@ export interface SeriesAbout {
   direction?: string;
   /** Of a distribution: the unit of its abscissa, which is not time. */
   across?: string;
+  /** The mean of the samples in the window; a distribution and live curves have none. */
+  mean?: number | null;
   /** The publisher of this figure, and its name: figures of one group and unit share a chart. */
   group?: string;
   figure?: string;
@@ -77,6 +80,24 @@ export function tints(given: Line[], names: { flows: string[]; links: string[] }
 
 /** A link direction, as colours and hiding know it. */
 export const wayOf = ({ link, direction }: SeriesAbout) => `${link} ${direction}`;
+
+/** What each line comes to, for those who hear the page: its mean, or the median of a distribution. */
+export function inWords(given: Line[]): string {
+  return given
+    .filter(({ run }) => run >= 0)
+    .slice(0, 8)
+    .map((line) => {
+      if (line.across === undefined) return `${line.label} mean ${shown(line.mean ?? meanOf(line.y), line.unit)}`;
+      const middle = Array.from(line.y).findIndex((share) => share >= 0.5);
+      return `${line.label} median ${shown(line.x[middle], line.across)}`;
+    })
+    .join(", ");
+}
+
+function meanOf(values: ArrayLike<number>): number {
+  const known = Array.from(values).filter((value) => !Number.isNaN(value));
+  return known.reduce((sum, value) => sum + value, 0) / known.length;
+}
 
 /** The least and largest abscissa of a distribution's lines. */
 export function reach(given: Line[]): [number, number] {

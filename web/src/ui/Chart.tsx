@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { align, type CurvesHeader, type Line, reach, windowAfter } from "../core/curves";
+import { align, type CurvesHeader, inWords, type Line, reach, windowAfter } from "../core/curves";
 import { scaleOf, shown } from "../core/quantity";
 import { asMouse } from "./finger";
 import { playback } from "./playing";
@@ -114,7 +114,7 @@ export function Chart(given: ChartProps) {
       tabIndex={props.whole ? 0 : undefined}
       onKeyDown={pressed}
       aria-keyshortcuts={props.whole ? "+ - ArrowLeft ArrowRight 0" : undefined}
-      aria-label={`${props.title}: ${described(props)}`}
+      aria-label={`${props.title}: ${inWords(props.lines)}`}
       data-panel={props.title}
       data-lines={props.lines.length}
       data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}
@@ -162,19 +162,6 @@ function extent(lines: Line[]): [number, number] {
     }
   }
   return [least, most];
-}
-
-// For those who hear the page: what each curve comes to.
-function described({ lines, unit }: ChartProps): string {
-  return lines
-    .filter((line) => line.run >= 0)
-    .slice(0, 8)
-    .map((line) => {
-      let [sum, count] = [0, 0];
-      for (let i = 0; i < line.y.length; i++) if (!Number.isNaN(line.y[i]!)) [sum, count] = [sum + line.y[i]!, count + 1];
-      return `${line.label} mean ${shown(count ? sum / count : NaN, unit)}`;
-    })
-    .join(", ");
 }
 
 function sizeOf(element: HTMLElement) {

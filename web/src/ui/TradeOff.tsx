@@ -1,6 +1,6 @@
 // Two metrics against each other: a point for each cell, which opens its runs.
 
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
 import { scaleOf, shown, ticksAround } from "../core/quantity";
 import { inSentence, mean, titleOf, unitOf } from "../core/study";
@@ -17,10 +17,19 @@ interface Props {
 const SHAPES = ["round", "square", "diamond"];
 const shapeOf = (index: number) => SHAPES[Math.floor(index / 10) % SHAPES.length]!;
 
-const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [620, 320, 64, 40, 14];
+// The text keeps its size: a narrow window has a narrower drawing.
+const [WIDEST, HEIGHT, LEFT, BOTTOM, PAD] = [700, 340, 64, 40, 14];
 
 export function TradeOff({ found, metrics, metric, open }: Props) {
   const [chosen, setChosen] = useState<string>();
+  const [width, setWidth] = useState(WIDEST);
+  const [figure, setFigure] = useState<HTMLElement | null>(null);
+  useEffect(() => {
+    if (!figure) return;
+    const watch = new ResizeObserver(([seen]) => setWidth(Math.max(200, Math.min(WIDEST, seen!.contentRect.width))));
+    watch.observe(figure);
+    return () => watch.disconnect();
+  }, [figure]);
   const across = chosen ?? metrics.find((name) => name.startsWith("rtt") && name !== metric) ?? metrics.find((name) => name !== metric);
   if (!across) return null;
   const points = found.cells.flatMap((cell) => {
@@ -41,7 +50,7 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
   };
   const axisX = axisFor(across, points.map(({ x }) => x));
   const axisY = axisFor(metric, points.map(({ y }) => y));
-  const atX = (share: number) => LEFT + share * (WIDTH - LEFT - PAD);
+  const atX = (share: number) => LEFT + share * (width - LEFT - PAD);
   const atY = (share: number) => HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - PAD);
   const tickX = (index: number) => atX(index / (axisX.ticks.length - 1));
   const tickY = (index: number) => atY(index / (axisY.ticks.length - 1));
@@ -50,7 +59,7 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
   const values = (axis && found.axes[axis]) || [];
   const [titleX, titleY] = [titleOf(found, across), titleOf(found, metric)];
   return (
-    <figure className="trade-off">
+    <figure className="trade-off" ref={setFigure}>
       <figcaption>
         <label>
           {titleY} against
@@ -70,7 +79,7 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
           </span>
         ))}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`${titleY} against ${inSentence(titleX)}`}>
+      <svg width={width} height={HEIGHT} role="group" aria-label={`${titleY} against ${inSentence(titleX)}`}>
         {axisX.ticks.map((tick, index) => (
           <g key={`x ${tick}`}>
             <line className="grid" x1={tickX(index)} x2={tickX(index)} y1={PAD} y2={HEIGHT - BOTTOM} />
@@ -81,13 +90,13 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
         ))}
         {axisY.ticks.map((tick, index) => (
           <g key={`y ${tick}`}>
-            <line className="grid" x1={LEFT} x2={WIDTH - PAD} y1={tickY(index)} y2={tickY(index)} />
+            <line className="grid" x1={LEFT} x2={width - PAD} y1={tickY(index)} y2={tickY(index)} />
             <text x={LEFT - 6} y={tickY(index) + 4} textAnchor="end">
               {tick}
             </text>
           </g>
         ))}
-        <text x={(LEFT + WIDTH) / 2} y={HEIGHT - 6} textAnchor="middle">
+        <text x={(LEFT + width) / 2} y={HEIGHT - 6} textAnchor="middle">
           {axisX.title}
         </text>
         <text transform={`translate(12 ${(HEIGHT - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">

@@ -315,6 +315,14 @@ def test_no_extreme_is_lost_where_points_are_many() -> None:
     assert (np.diff(times) > 0).all()
 
 
+def test_the_mean_of_a_curve_is_that_of_its_samples(client: TestClient, root: Path) -> None:
+    wanted = {"text": SCENARIO, "path": "small.yaml", "points": 50, "panels": ["cwnd"]}
+    header, (_, drawn) = decoded(client.post("/api/preview", json=wanted).content)
+    samples = tcplab.run(SCENARIO, out=root / "whole").sockets["cwnd"]
+    assert len(drawn) < len(samples)
+    assert header["series"][0]["mean"] == pytest.approx(samples.mean())
+
+
 def test_packets_are_paired_from_their_departure_to_their_end(client: TestClient) -> None:
     wanted = {"text": SCENARIO, "path": "small.yaml", "packets": True}
     whole, _ = decoded(client.post("/api/preview", json=wanted).content)
