@@ -52,3 +52,4 @@ def test_a_number_without_a_unit_is_refused(option: str, value: str, tcplab: Com
     ended = tcplab("calc", *[word for pair in given.items() for word in pair])
     assert ended.returncode == 2
     assert f"{option} {value}: the number has no unit" in ended.stderr
+    assert option != "--rtt" or "write 10ms or 10 ms" in ended.stderr

@@ -133,6 +133,11 @@ def test_an_old_spelling_works_with_a_warning(here: Path, tcplab: Command) -> No
         (["rum"], "no such command 'rum'. Did you mean 'run'?", "tcplab"),
         (["cc", "make"], "no such command 'make'", "tcplab cc"),
         (["show"], "missing argument 'RUN'", "tcplab show"),
+        (
+            ["run", "x", "-n", "few"],
+            "invalid value for '--repeat' / '-n': 'few' is not a whole number",
+            "tcplab run",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_an_error_with_a_hint(

@@ -157,6 +157,14 @@ def test_a_query_prints_its_rows_and_nothing_else(study: Any, process: Any, tcpl
     assert (asked.returncode, asked.stdout.split(), asked.stderr) == (0, ["runs", "4"], "")
 
 
+def test_a_query_of_what_is_no_study_is_wrong_input(here: Path, tcplab: Any) -> None:
+    asked = tcplab("study", "query", here, "SELECT 1")
+    assert (asked.returncode, asked.stderr) == (
+        2,
+        f"tcplab: error: {here}: not the directory of a study\n",
+    )
+
+
 def test_tune_announces_what_it_will_do_and_leaves_nothing(here: Path, tcplab: Any) -> None:
     ended = tcplab("tune", "one-cubic", "--over", "cc=cubic|reno,window", "--dry-run", "--json")
     printed = json.loads(ended.stdout)

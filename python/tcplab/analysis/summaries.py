@@ -378,6 +378,8 @@ def _notes(
             notes.append(
                 f"{row.label}: flows converged in {converged} of {n} repetitions; the time is of these."
             )
+    if silent := [row.flow for row in flows if row.figures["goodput"].value == 0]:
+        notes.append(f"{_some(silent)}: no payload arrived in the steady state.")
     if cut := _cut_off(run):
         notes.append(f"{_some(cut)}: ended before all bytes had arrived.")
     if _changes(run.plan):

@@ -62,7 +62,7 @@ def calc(
 
     path = Path(
         _positive("--rate", rate, _RATES, "100M or 100 Mbit/s"),
-        _positive("--rtt", rtt, _TIMES, "550ms"),
+        _positive("--rtt", rtt, _TIMES, "10ms or 10 ms"),
         _loss(loss),
         mss,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from tcplab.safe_text import visible
 
 # typer keeps a copy of click to itself; this is the class of click that typer's own errors are of.
 _UsageError: Any = typer.BadParameter.__base__
-
+# typer's word for a number that is no integer is of its own code.
+_NUMBER = re.compile(r"is not a valid int(?:eger)?(?: range)?$")
 
 # Commands that take `-` as a name of standard output; others would make a file called `-`.
 _TO_STANDARD_OUTPUT = ("export", "schema", "topo capture", "topo import")
@@ -159,6 +161,7 @@ def usage_errors() -> Iterator[None]:
         path = problem.ctx.command_path if problem.ctx is not None else "tcplab"
         message = problem.format_message()
         message = message[:1].lower() + message[1:].rstrip(".")
+        message = _NUMBER.sub("is not a whole number", message)
         complain(f"tcplab: error: {message}\nhint: {path} --help\n")
         raise typer.Exit(Code.INPUT) from None
     except OSError as problem:

@@ -188,14 +188,22 @@ def plot(
 def ladder(
     files: Files,
     flow: FlowNumber = None,
-    limit: Limit = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            min=0,
+            metavar="N",
+            help="Maximum number of rows; 0: all. [default: all as text, 200 as SVG]",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Draw it as SVG instead.")
     ] = None,
     json: Json = False,
 ) -> None:
     """Draw the flow graph of a flow: a row per packet."""
-    pcap_views.ladder(captures_of(files), flow, limit or 0, output, json)
+    pcap_views.ladder(captures_of(files), flow, limit, output, json)
 
 
 @app.command("segmentation", epilog=_example("tcplab pcap segmentation capture.pcapng"))

@@ -172,7 +172,9 @@ def _write_figures(
     say_files(written, json=json)
 
 
-def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | None, json: bool) -> None:
+def ladder(
+    captures: list[Path], flow: int | None, limit: int | None, output: Path | None, json: bool
+) -> None:
     """The flow graph, as text, JSON or SVG."""
     from tcplab.captures.ladder import ladder, text_lines, to_json
     from tcplab.cli.output import colored, say_colored, say_files, say_json
@@ -189,10 +191,10 @@ def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | No
 
         if output.suffix != ".svg":
             raise CommandError(f"--output: the flow graph is drawn as .svg, not as {output.name}", Code.INPUT)
-        write(output, svg(ladder(chosen, followed(path, [chosen.number]), limit or 200)))
+        write(output, svg(ladder(chosen, followed(path, [chosen.number]), 200 if limit is None else limit)))
         say_files([output], json=json)
         return
-    rungs = ladder(chosen, followed(path, [chosen.number]), limit)
+    rungs = ladder(chosen, followed(path, [chosen.number]), limit or 0)
     if json:
         say_json(to_json(rungs))
         return

@@ -40,10 +40,24 @@ def run(
     at: At = None,
     settings: Settings = None,
     repeat: Annotated[
-        int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs, each with the next seed.")
+        int | None,
+        typer.Option(
+            "--repeat",
+            "-n",
+            min=1,
+            metavar="N",
+            help="Runs, each with the next seed. [default: the scenario's]",
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=2**64 - 1, metavar="N", help="Seed of the first run.")
+        int | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            max=2**64 - 1,
+            metavar="N",
+            help="Seed of the first run. [default: the scenario's]",
+        ),
     ] = None,
     output: Annotated[
         Path | None,

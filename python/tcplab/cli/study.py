@@ -59,10 +59,14 @@ def run(
     ] = None,
     settings: Settings = None,
     repeat: Annotated[
-        int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs of each cell.")
+        int | None,
+        typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs of each cell. [default: the study's]"),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=2**64 - 1, metavar="N", help="Seed of the first runs.")
+        int | None,
+        typer.Option(
+            "--seed", min=0, max=2**64 - 1, metavar="N", help="Seed of the first runs. [default: the study's]"
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Shorter and fewer runs, for a first look.")] = False,
     dry_run: Annotated[
@@ -183,6 +187,7 @@ def query(
 ) -> None:
     """Query a study's results with SQL."""
     from tcplab.cli.output import say, say_json, say_plain_json, table
+    from tcplab.results import ResultsError
     from tcplab.study.query import QueryError, csv_text
     from tcplab.study.query import query as ask
     from tcplab.study.store import Store
@@ -191,7 +196,7 @@ def query(
         raise CommandError(f"{directory}: no such directory", Code.INPUT)
     try:
         answer = ask(Store(directory), sql)
-    except QueryError as problem:
+    except (QueryError, ResultsError) as problem:
         raise CommandError(str(problem), Code.INPUT) from None
     if json:
         say_json({"rows": answer.to_dicts()})

@@ -58,7 +58,8 @@ def tune(
         typer.Option("--output", "-o", metavar="DIR", help="Directory of the runs. [default: runs/tune-…]"),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time.")
+        int | None,
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time. [default: all cores]"),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list the candidates and estimate the time.")

@@ -31,7 +31,10 @@ def ui(
     ] = False,
     allow_run: Annotated[
         bool,
-        typer.Option("--allow-run", help="Allow kernel runs, studies and own C files when not on loopback."),
+        typer.Option(
+            "--allow-run",
+            help="When not on loopback, allow kernel runs, networks with terminals, studies and own C files.",
+        ),
     ] = False,
     base_path: Annotated[
         str, typer.Option(metavar="PATH", help="URL path of the page behind a reverse proxy.")

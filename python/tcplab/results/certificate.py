@@ -11,11 +11,12 @@ Json = dict[str, Any]
 
 
 def described(certificate: Json) -> str:
-    """The verified properties, in one line."""
-    verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
+    """The verified properties, and why others were not, in one line."""
+    found = [one for direction in certificate["directions"] for one in direction["measured"]]
     links = len({one["link"] for one in certificate["directions"]})
-    left = verdicts.count("not_verified")
-    rest = f"; {left} of {len(verdicts)} properties could not be verified" if left else ""
+    left = [f"{one['what']}: {one['reason']}" for one in found if one["verdict"] == "not_verified"]
+    why = "; ".join(dict.fromkeys(left))
+    rest = f"; {len(left)} of {len(found)} properties could not be verified ({why})" if left else ""
     return f"{plural(links, 'link')} verified in {certificate['seconds']:.1f} s{rest}"
 
 

@@ -12,6 +12,7 @@ _REASONS = {
     errno.EPERM: "permission denied",
     errno.EROFS: "the file system is read-only",
     errno.ENOENT: "no such file or directory",
+    errno.EEXIST: "is a file, not a directory; give another path",
     errno.ENOTDIR: "a part of the path is not a directory",
 }
 

@@ -91,6 +91,15 @@ def test_a_transfer_that_the_end_of_the_run_cut_off_is_named(tmp_path: Path) -> 
     assert said == "two: ended before all bytes had arrived."
 
 
+def test_a_flow_of_which_nothing_arrived_is_named(tmp_path: Path) -> None:
+    scenario = (
+        "tcplab: 1\nname: silent\nnetwork: {path: {rate: 10 Mbit/s, rtt: 20 ms, loss: 100 %}}\n"
+        "flows: [{name: bulk, kind: tcp}, {name: probe, kind: ping}]\nduration: 2 s\n"
+    )
+    notes = summary(tcplab.run(scenario, out=tmp_path / "run")).notes
+    assert "bulk: no payload arrived in the steady state." in notes
+
+
 def test_the_page_about_json_has_every_member_of_a_summary(tmp_path: Path) -> None:
     page = Path(__file__).parents[4] / "docs" / "json.md"
     if not page.is_file():

@@ -108,6 +108,8 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ResultsError, match="file/here: a part of the path is not a directory"):
         RunWriter(tmp_path / "file" / "here", PLAN)
+    with pytest.raises(ResultsError, match="file: is a file, not a directory; give another path"):
+        create_result_dir(tmp_path / "file", "tcplab: 1\n")
 
 
 def test_a_directory_with_results_is_not_overwritten(tmp_path: Path) -> None:
