@@ -157,7 +157,7 @@ def test_a_query_prints_its_rows_and_nothing_else(study: Any, process: Any, tcpl
     assert (asked.returncode, asked.stdout.split(), asked.stderr) == (0, ["runs", "4"], "")
 
 
-def test_a_query_of_what_is_no_study_is_wrong_input(here: Path, tcplab: Any) -> None:
+def test_a_query_of_another_directory_is_wrong_input(here: Path, tcplab: Any) -> None:
     asked = tcplab("study", "query", here, "SELECT 1")
     assert (asked.returncode, asked.stderr) == (
         2,

@@ -181,7 +181,8 @@ impl Document {
 
     fn parse_at_most(text: &[u8], name: &str, bytes: usize, maximum: usize) -> Result<Document, Mistakes> {
         if text.len() > bytes {
-            let message = format!("the file has {} bytes; a scenario has at most {MAX_BYTES}", text.len());
+            // Who read the file may have stopped there.
+            let message = format!("the file has more than {bytes} bytes, the maximum of a scenario");
             return Err(Mistakes::new(vec![Mistake {
                 file: name.to_owned(),
                 message,

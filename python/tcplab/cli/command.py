@@ -19,7 +19,7 @@ from tcplab.safe_text import visible
 
 # typer keeps a copy of click to itself; this is the class of click that typer's own errors are of.
 _UsageError: Any = typer.BadParameter.__base__
-# typer's word for a number that is no integer is of its own code.
+# typer names the type of its own code.
 _NUMBER = re.compile(r"is not a valid int(?:eger)?(?: range)?$")
 
 # Commands that take `-` as a name of standard output; others would make a file called `-`.

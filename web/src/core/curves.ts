@@ -81,7 +81,7 @@ export function tints(given: Line[], names: { flows: string[]; links: string[] }
 /** A link direction, as colours and hiding know it. */
 export const wayOf = ({ link, direction }: SeriesAbout) => `${link} ${direction}`;
 
-/** What each line comes to, for those who hear the page: its mean, or the median of a distribution. */
+/** The mean of each line, or the median of a distribution, for those who hear the page. */
 export function inWords(given: Line[]): string {
   return given
     .filter(({ run }) => run >= 0)

@@ -1,4 +1,4 @@
-"""What is said of a network's links that were measured."""
+"""The words about a network whose links were measured."""
 
 from __future__ import annotations
 
