@@ -63,7 +63,9 @@ def test_an_interrupted_run_is_marked(tmp_path: Path) -> None:
     run.manifest.message = "Ctrl-C after 1 s"
     page = visible(report_html(run))
     assert "Repetition 1 was interrupted." in page
-    assert "Ctrl-C after 1 s" in page
+    assert "Ctrl-C after 1 s. What follows" in page
+    run.manifest.message = "Ctrl-C after 1 s."
+    assert "Ctrl-C after 1 s. What follows" in visible(report_html(run))
 
 
 def test_warnings_and_overload_stand_at_the_top(tmp_path: Path) -> None:
