@@ -279,3 +279,15 @@ def test_a_narrow_window_shows_all_of_a_result_and_of_a_study(page: Page, served
     page.wait_for_function("document.querySelector('.trade-off svg').getBoundingClientRect().right <= 390")
     assert page.locator(".trade-off svg").evaluate("svg => svg.getScreenCTM().a") == 1
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_panel_without_curves_says_why_to_those_who_hear_it(page: Page, served: Served) -> None:
+    opened(page, served)
+    simulated(page)
+    page.get_by_role("button", name="Panels").click()
+    page.get_by_label("Queue discipline state").check()
+    page.keyboard.press("Escape")
+    empty = chart(page, "Queue discipline state")
+    expect(empty).to_have_attribute(
+        "aria-label", re.compile("^Queue discipline state: The queue disciplines")
+    )

@@ -114,7 +114,7 @@ export function Chart(given: ChartProps) {
       tabIndex={props.whole ? 0 : undefined}
       onKeyDown={pressed}
       aria-keyshortcuts={props.whole ? "+ - ArrowLeft ArrowRight 0" : undefined}
-      aria-label={`${props.title}: ${inWords(props.lines)}`}
+      aria-label={`${props.title}: ${inWords(props.lines) || (props.absent ?? "no curve")}`}
       data-panel={props.title}
       data-lines={props.lines.length}
       data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}
