@@ -96,8 +96,8 @@ def test_a_socket_s_last_row_is_of_its_end(done: Run) -> None:
     stream = ["flow", "stream", "node"]
     last = done.sockets.sort("time").group_by(stream).last()
     assert last["time"].max() == DURATION
-    # The kernel counts in jiffies, 10 ms at most; a connection begins after a round trip. What is open at the run's end is
-    # read after it, on a busy machine by more than that.
+    # The kernel counts in jiffies, 10 ms at most; a connection begins after a round trip. Sockets that are
+    # open at the run's end are read after it, on a busy machine by more than that.
     ended = last.filter(pl.col("time") < DURATION)
     assert not ended.is_empty()
     assert (ended["busy_time"] < ended["time"]).all()
