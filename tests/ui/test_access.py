@@ -276,6 +276,7 @@ def test_a_narrow_window_shows_all_of_a_result_and_of_a_study(page: Page, served
     page.get_by_role("button", name="Run the study grid.yaml").click()
     expect(page.get_by_role("link", name="Download report")).to_be_visible()
     # Its plot is narrower, and its text as large as elsewhere.
+    expect(page.locator(".trade-off svg")).to_be_visible()
     page.wait_for_function("document.querySelector('.trade-off svg').getBoundingClientRect().right <= 390")
     assert page.locator(".trade-off svg").evaluate("svg => svg.getScreenCTM().a") == 1
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -42,7 +42,7 @@ export function Tools({ tool, chosen, add, use: choose, arrange, align, duplicat
       ))}
       <span className="rule" />
       <button aria-pressed={tool === "link"} onClick={() => choose("link")} title="Drag from one node's edge to another to link them (L)">
-        <Icon name="link" /> Link
+        Link
       </button>
       <button aria-pressed={tool === "flow"} onClick={() => choose("flow")} title="Drag from one host's edge to another to send a flow (F)">
         <Icon name="flow" /> Flow

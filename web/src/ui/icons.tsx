@@ -12,7 +12,6 @@ const SHAPES: Record<string, string> = {
   host: "M3 4h14v9H3z M7 17h6 M10 13v4",
   router: "M10 3a7 7 0 1 0 .01 0 M6 8h8 M12 6l2 2-2 2 M14 12H6 M8 10l-2 2 2 2",
   switch: "M3 6h14v8H3z M6 10h.01 M9 10h.01 M12 10h.01 M15 10h.01",
-  link: "M6 10h8 M3 10a1.5 1.5 0 1 0 3 0 1.5 1.5 0 1 0-3 0 M14 10a1.5 1.5 0 1 0 3 0 1.5 1.5 0 1 0-3 0",
   flow: "M3 15C6 3 14 3 17 15 M14 13l3 2 1-4",
   layout: "M3 3h5v4H3z M12 3h5v4h-5z M8 13h5v4H8z M5 7v3h10V7 M10 10v3",
   fit: "M3 7V3h4 M13 3h4v4 M17 13v4h-4 M7 17H3v-4",
