@@ -57,8 +57,8 @@ class Outage:
     undone: int | None = None
     """Reductions of the congestion window that TCP took back, for nothing had been lost."""
     recovered: int | None = None
-    """From the failure until goodput is 90 % of what it was, as it then is over 2 s.
-    None: never, or not a flow of payload."""
+    """From the failure to the first interval with 90 % of the former goodput, within 2 s that have as much on
+    average. None: never, or not a flow of payload."""
     detected: int | None = None
     """From the failure to the first change of an adjacency or session; none: no protocol noticed."""
     routes: int | None = None
