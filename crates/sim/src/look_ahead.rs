@@ -47,33 +47,86 @@ pub(crate) fn look_ahead_at_bodies(sim: &SimContext, direction: DirectionId) {
     }
 }
 
-/// Asks for what the packets will need that arrive next by `direction`.
-pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: DirectionId) {
-    let link = sim.network.peek(direction);
-    link.prefetch(ENTRIES);
-    let connection = |ahead| -> Option<(&TcpStream, bool)> {
-        let packet = link.upcoming(ahead)?;
-        let stream = streams.get(sim.recorder.place(packet.stream()) as usize)?;
-        let StreamKind::Tcp(tcp) = &stream.kind else { return None };
-        Some((&**tcp, packet.forward()))
-    };
-    let [packet, stream, end, behind] = STEPS;
-    if let Some(packet) = link.upcoming(packet) {
-        sim.bodies.prefetch(packet.body());
-        let place = sim.recorder.place(packet.stream());
-        if let Some(stream) = streams.get(place as usize) {
-            prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
-            sim.end_timers.prefetch(place);
+/// The next arrivals of each link direction.
+#[derive(Debug)]
+pub(crate) struct LookAhead(Vec<Soon>);
+
+/// The ends that the next packets of a direction go to.
+#[derive(Clone, Debug)]
+struct Soon {
+    /// Those of the packets by number, modulo their room.
+    ends: [End; Soon::ROOM],
+    /// That of the last packet which is known.
+    last: End,
+    /// The number of the next packet to arrive.
+    next: usize,
+    /// So many packets from there on are known.
+    known: usize,
+}
+
+/// The end of a stream to which a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    place: u32,
+    forward: bool,
+}
+
+/// That of a packet for which nothing more has to be asked for.
+const NONE: End = End { place: u32::MAX, forward: false };
+
+impl Soon {
+    const ROOM: usize = 16;
+
+    /// The end of the packet that arrives after `ahead` others.
+    #[inline]
+    fn end(&mut self, ahead: usize) -> &mut End {
+        &mut self.ends[(self.next.wrapping_add(ahead)) % Soon::ROOM]
+    }
+}
+
+impl LookAhead {
+    /// That of a network with so many directions.
+    pub(crate) fn new(directions: usize) -> LookAhead {
+        LookAhead(vec![Soon { ends: [NONE; Soon::ROOM], last: NONE, next: 0, known: 0 }; directions])
+    }
+
+    /// A packet arrived by `direction`: asks for what the next ones will need.
+    pub(crate) fn arrived(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
+        let [packet, stream, end, behind] = STEPS;
+        let soon = &mut self.0[direction as usize];
+        soon.next = soon.next.wrapping_add(1);
+        soon.known = soon.known.saturating_sub(1);
+        let link = sim.network.peek(direction);
+        link.prefetch(ENTRIES);
+        while soon.known <= packet
+            && let Some(packet) = link.upcoming(soon.known)
+        {
+            sim.bodies.prefetch(packet.body());
+            let end = End { place: sim.recorder.place(packet.stream()), forward: packet.forward() };
+            // The packet before has asked for the same end.
+            let is_asked = end == soon.last;
+            *soon.end(soon.known) = if is_asked { NONE } else { end };
+            if !is_asked && let Some(stream) = streams.get(end.place as usize) {
+                prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
+                sim.end_timers.prefetch(end.place);
+            }
+            soon.last = end;
+            soon.known += 1;
         }
-    }
-    if let Some((tcp, _)) = connection(stream) {
-        tcp.prefetch();
-    }
-    if let Some((tcp, forward)) = connection(end) {
-        tcp.prefetch_end(forward);
-    }
-    if let Some((tcp, forward)) = connection(behind) {
-        tcp.prefetch_behind_end(forward);
+        let mut connection = |ahead| -> Option<(&TcpStream, bool)> {
+            let end = *soon.end(ahead);
+            let StreamKind::Tcp(tcp) = &streams.get(end.place as usize)?.kind else { return None };
+            Some((&**tcp, end.forward))
+        };
+        if let Some((tcp, _)) = connection(stream) {
+            tcp.prefetch();
+        }
+        if let Some((tcp, forward)) = connection(end) {
+            tcp.prefetch_end(forward);
+        }
+        if let Some((tcp, forward)) = connection(behind) {
+            tcp.prefetch_behind_end(forward);
+        }
     }
 }
 

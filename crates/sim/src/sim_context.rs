@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use tcplab_link::{Link, Sampled, Stations};
-use tcplab_tcp::{Connection, Outbox};
+use tcplab_tcp::Outbox;
 use tcplab_units::{Span, Time};
 
 use crate::bodies::Bodies;
@@ -75,8 +75,8 @@ pub(crate) struct SimContext {
     /// The accelerators of nodes, likewise.
     pub(crate) splitters: Vec<Option<Splitter>>,
     pub(crate) discarded: Discarded,
-    /// That of the endpoint at work, where there are many.
-    pub(crate) outbox: Option<Outbox>,
+    /// That of the endpoint at work, which holds it meanwhile.
+    pub(crate) outbox: Option<Box<Outbox>>,
 }
 
 /// Packets that nodes have discarded, by cause.
@@ -89,12 +89,6 @@ pub(crate) struct Discarded {
 }
 
 impl SimContext {
-    /// Lends the outbox to `connection`; whether it takes it.
-    #[inline]
-    pub(crate) fn lend_outbox(&mut self, connection: &mut Connection) -> bool {
-        self.outbox.as_mut().is_some_and(|outbox| connection.swap_outbox(outbox))
-    }
-
     /// The present.
     #[inline]
     pub(crate) fn now(&self) -> Time {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use tcplab_control::Registry;
-use tcplab_tcp::Outbox;
 use tcplab_units::{Span, Time};
 
 use crate::bodies::Bodies;
@@ -11,7 +10,7 @@ use crate::capture::{Capture, CaptureSink, Interface};
 use crate::echo::Gate;
 use crate::end_timers::EndTimers;
 use crate::error::PlanError;
-use crate::look_ahead;
+use crate::look_ahead::{self, LookAhead};
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::Packet;
 use crate::plan::{Plan, Sample};
@@ -28,7 +27,8 @@ use crate::streams::Streams;
 pub struct Simulation {
     sim: SimContext,
     streams: Streams,
-    looks_ahead: bool,
+    /// None: it costs more than it gains.
+    look_ahead: Option<LookAhead>,
     /// Names of flows, for progress.
     flows: Vec<String>,
     /// Payload each flow had delivered when progress was asked for last, and when that was.
@@ -111,6 +111,7 @@ impl Simulation {
         let streams = Streams::new(crate::build::sources(plan, controls, &network, &names)?, plan);
         let count = plan.flows.iter().map(|flow| flow.streams as usize).sum();
         let places = Streams::places(plan);
+        let directions = network.directions();
         let clocks = (places * Timer::COUNT + CLOCKS) as usize;
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut sim = SimContext {
@@ -130,7 +131,7 @@ impl Simulation {
             discarded: Discarded::default(),
             caches: crate::build::caches(plan),
             splitters: crate::build::splitters(plan),
-            outbox: look_ahead::pays(count).then(Outbox::default),
+            outbox: None,
         };
         streams.schedule_start(plan, &mut sim);
         let mut simulation = Simulation {
@@ -149,7 +150,7 @@ impl Simulation {
             events_left: 0,
             furthest: Time::ZERO,
             done: false,
-            looks_ahead: look_ahead::pays(count),
+            look_ahead: look_ahead::pays(count).then(|| LookAhead::new(directions)),
             streams,
             plan: plan.clone(),
         };
@@ -350,8 +351,8 @@ impl Simulation {
         }
         let next = loop {
             if let Some(packet) = self.sim.poll::<M>(direction) {
-                if self.looks_ahead {
-                    look_ahead::look_ahead(self.streams.by_place(), &self.sim, direction);
+                if let Some(look_ahead) = &mut self.look_ahead {
+                    look_ahead.arrived(self.streams.by_place(), &self.sim, direction);
                 } else if look_ahead::pays_for_bodies(&self.sim) {
                     look_ahead::look_ahead_at_bodies(&self.sim, direction);
                 }
@@ -548,8 +549,8 @@ mod tests {
         plan.flows[0].streams = 300;
         let tables = [true, false].map(|looks_ahead| -> Result<Tables, PlanError> {
             let mut simulation = Simulation::new(&plan)?;
-            assert!(simulation.looks_ahead);
-            simulation.looks_ahead = looks_ahead;
+            assert!(simulation.look_ahead.is_some());
+            simulation.look_ahead = simulation.look_ahead.filter(|_| looks_ahead);
             while !simulation.advance(1000) {}
             Ok(simulation.finish())
         });

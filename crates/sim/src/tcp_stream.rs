@@ -138,7 +138,6 @@ impl TcpStream {
     /// A timer fires.
     pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let now = sim.now();
-        let mut lent = false;
         let end = match timer {
             Timer::Application => {
                 if !std::mem::replace(&mut self.opened[CLIENT], true) {
@@ -151,7 +150,7 @@ impl TcpStream {
                     self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
-                lent = sim.lend_outbox(client);
+                client.lend_outbox(&mut sim.outbox);
                 self.application.on_timer(client, &mut Context { endpoints, sim });
                 CLIENT
             }
@@ -167,11 +166,11 @@ impl TcpStream {
         };
         if timer != Timer::Application {
             let Some(connection) = &mut self.ends[end] else { return };
-            lent = sim.lend_outbox(connection);
+            connection.lend_outbox(&mut sim.outbox);
             connection.handle_timeout(now);
         }
         self.drive_apart::<M>(end, endpoints, sim);
-        self.return_outbox(end, lent, sim);
+        self.return_outbox(end, sim);
     }
 
     /// A segment arrived at the end it was sent to.
@@ -187,13 +186,13 @@ impl TcpStream {
         let Some(connection) = &mut self.ends[end] else {
             return self.receive_without_end::<M>(packet, endpoints, sim);
         };
-        let lent = sim.lend_outbox(connection);
+        connection.lend_outbox(&mut sim.outbox);
         if let Some(segment) = sim.bodies.segment(packet) {
             connection.handle_segment(segment, now);
         }
         sim.bodies.release(packet.body());
         self.drive::<M>(end, endpoints, sim);
-        self.return_outbox(end, lent, sim);
+        self.return_outbox(end, sim);
     }
 
     /// Whether data that arrive in this direction change nothing but the endpoint there, which acknowledges them at most.
@@ -204,15 +203,11 @@ impl TcpStream {
             && self.ends[usize::from(forward)].as_ref().is_some_and(|end| end.only_receives())
     }
 
-    /// Takes back the outbox that an end was `lent`. One that came into being without keeps no memory for its own.
+    /// Takes back the outbox that an end was lent, if it is still there.
     #[inline]
-    fn return_outbox(&mut self, end: usize, lent: bool, sim: &mut SimContext) {
-        if let (Some(connection), Some(outbox)) = (&mut self.ends[end], &mut sim.outbox) {
-            if lent {
-                connection.swap_outbox(outbox);
-            } else {
-                connection.free_outbox();
-            }
+    fn return_outbox(&mut self, end: usize, sim: &mut SimContext) {
+        if let Some(connection) = &mut self.ends[end] {
+            connection.return_outbox(&mut sim.outbox);
         }
     }
 
@@ -235,7 +230,7 @@ impl TcpStream {
         }
         self.accept(&segment, now);
         self.drive_apart::<M>(end, endpoints, sim);
-        self.return_outbox(end, false, sim);
+        self.return_outbox(end, sim);
     }
 
     /// The host of an end has sent a segment of it.
@@ -249,10 +244,10 @@ impl TcpStream {
         let Body::Tcp(segment) = body else { return };
         let end = if forward { CLIENT } else { SERVER };
         if let Some(connection) = &mut self.ends[end] {
-            let lent = sim.lend_outbox(connection);
+            connection.lend_outbox(&mut sim.outbox);
             connection.departed(segment.len, sim.now());
             self.drive_apart::<M>(end, endpoints, sim);
-            self.return_outbox(end, lent, sim);
+            self.return_outbox(end, sim);
         }
     }
 

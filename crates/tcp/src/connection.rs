@@ -42,7 +42,8 @@ pub struct Connection {
     merges: bool,
     pub(crate) sk: TcpSock,
     pub(crate) timers: Timers,
-    pub(crate) outbox: Outbox,
+    /// None: empty, and lent by nobody.
+    outbox: Option<Box<Outbox>>,
     pub(crate) ecn: EcnState,
     pub(crate) snd: Sender,
     pub(crate) config: Config,
@@ -227,7 +228,7 @@ impl Connection {
             timestamps_ok: config.timestamps,
             merges: config.gro,
             timers: Timers::new(),
-            outbox: Outbox::default(),
+            outbox: None,
             ecn: EcnState::default(),
             rcv: Receiver::new(config),
             snd: Sender::new(config, control, isn),
@@ -329,22 +330,24 @@ impl Connection {
     /// The next segment to send now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        self.outbox.segments.pop()
+        self.outbox.as_mut()?.segments.pop()
     }
 
     /// Whether there is a segment to send now.
     #[inline]
     pub fn has_to_transmit(&self) -> bool {
-        !self.outbox.segments.is_empty()
+        self.outbox.as_ref().is_some_and(|outbox| !outbox.segments.is_empty())
     }
 
     /// Hands each segment to send now to `send`, which says whether the host takes it. As `poll_transmit`, but without a copy
     /// of each.
     #[inline]
     pub fn transmit(&mut self, now: Time, mut send: impl FnMut(&Segment) -> bool) {
-        while let Some(segment) = self.outbox.segments.first() {
+        while let Some(outbox) = &mut self.outbox
+            && let Some(segment) = outbox.segments.first()
+        {
             let (taken, len) = (send(segment), segment.len);
-            self.outbox.segments.pop();
+            outbox.segments.pop();
             if !taken {
                 self.departed(len, now);
             }
@@ -354,7 +357,7 @@ impl Connection {
     /// The next thing worth recording, oldest first.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.outbox.notices.pop()
+        self.outbox.as_mut()?.notices.pop()
     }
 
     /// Payload bytes that arrived in order, ever (a cheap counter).
@@ -385,7 +388,7 @@ impl Connection {
 
     /// Whether there is nothing left to poll for.
     pub(crate) fn is_drained(&self) -> bool {
-        self.outbox.is_empty()
+        self.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
     }
 
     /// The congestion window, segments (a cheap look, for those who want it after every segment).
@@ -436,19 +439,24 @@ impl Connection {
         &self.snd.control
     }
 
-    /// Exchanges the outbox for another, if both are empty; whether they are.
+    /// Lends it this outbox, if it has none.
     #[inline]
-    pub fn swap_outbox(&mut self, other: &mut Outbox) -> bool {
-        let both = self.is_drained() && other.is_empty();
-        if both {
-            core::mem::swap(&mut self.outbox, other);
+    pub fn lend_outbox(&mut self, outbox: &mut Option<Box<Outbox>>) {
+        if self.outbox.is_none() {
+            self.outbox = outbox.take();
         }
-        both
     }
 
-    /// Frees the memory of the outbox, where it is empty.
-    pub fn free_outbox(&mut self) {
-        self.swap_outbox(&mut Outbox::default());
+    /// Takes back the outbox, which is empty. One of its own takes that one's place.
+    #[inline]
+    pub fn return_outbox(&mut self, outbox: &mut Option<Box<Outbox>>) {
+        debug_assert!(self.is_drained(), "something is left to poll for");
+        *outbox = self.outbox.take();
+    }
+
+    #[inline]
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        self.outbox.get_or_insert_with(new_outbox)
     }
 
     /// A segment will arrive soon, which brings data or else an ACK: asks for the memory that it will need.
@@ -490,15 +498,11 @@ impl Connection {
     /// Tells the caller.
     #[inline]
     pub(crate) fn note(&mut self, notice: Notice) {
-        if self.outbox.notices.len() >= NOTICES {
-            self.forget_oldest_notice();
+        let notices = &mut self.outbox().notices;
+        if notices.len() >= NOTICES {
+            notices.pop();
         }
-        self.outbox.notices.push(notice);
-    }
-
-    #[cold]
-    fn forget_oldest_notice(&mut self) {
-        self.outbox.notices.pop();
+        notices.push(notice);
     }
 
     /// The timestamp clock: milliseconds (RFC 7323, section 5.4).
@@ -519,6 +523,12 @@ impl Connection {
         let ticks = self.timestamp().wrapping_sub(self.rcv.ts_ecr);
         (ticks < i32::MAX as u32 / 1_000).then(|| ticks.max(minimum) * 1_000)
     }
+}
+
+/// The outbox of an endpoint to which none was lent.
+#[cold]
+fn new_outbox() -> Box<Outbox> {
+    Box::default()
 }
 
 fn timestamp_of(us: u64) -> u32 {

@@ -347,7 +347,7 @@ impl Connection {
     pub(crate) fn send_ack(&mut self) {
         let mut ack = self.header();
         self.accecn_option(&mut ack);
-        self.outbox.segments.push(ack);
+        self.outbox().segments.push(ack);
     }
 
     /// Sends an ACK that goes up to `nxt` only, for a control that wants to speak for earlier data
@@ -357,7 +357,7 @@ impl Connection {
             return self.send_ack();
         }
         let ack = self.header_up_to(nxt);
-        self.outbox.segments.push(ack);
+        self.outbox().segments.push(ack);
     }
 
     /// The header of anything that leaves: acknowledges, so whatever ACK was owed is paid.

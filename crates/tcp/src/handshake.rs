@@ -40,7 +40,7 @@ impl Connection {
     fn emit_syn(&mut self, syn: Segment) {
         self.handshake.last_sent_us = self.sk.tcp_mstamp;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
-        self.outbox.segments.push(syn);
+        self.outbox().segments.push(syn);
         let us = (RTO_INITIAL_US << self.handshake.retries).min(RTO_MAX_US);
         self.arm_xmit(Pending::Retransmit, us);
     }
@@ -129,7 +129,7 @@ impl Connection {
     pub(crate) fn send_handshake_ack(&mut self) {
         let mut ack = self.header();
         self.accecn_answer(&mut ack);
-        self.outbox.segments.push(ack);
+        self.outbox().segments.push(ack);
     }
 
     /// A segment arrived while our SYN-ACK is unanswered; true if the connection is now established.

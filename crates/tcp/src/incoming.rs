@@ -212,7 +212,7 @@ impl Connection {
         reset.ae = false;
         reset.seq = seq;
         reset.sack_count = 0;
-        self.outbox.segments.push(reset);
+        self.outbox().segments.push(reset);
     }
 
     /// Reset by the peer, or given up: whatever the peer still sends is answered with a reset.

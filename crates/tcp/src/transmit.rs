@@ -280,7 +280,7 @@ impl Connection {
             note_sending(&mut self.sk, &mut sent, nothing_out);
             self.snd.board.push(sent);
             self.sk.snd_nxt = end_seq;
-            self.outbox.segments.push(header);
+            self.outbox().segments.push(header);
             if self.ecn_ok() {
                 header.flags &= !CWR;
             }
@@ -324,7 +324,7 @@ impl Connection {
         self.snd.small_queue.add(sent.len());
         self.snd.board.link_newest(id);
         note_sending(&mut self.sk, self.snd.board.get_mut(id), false);
-        self.outbox.segments.push(header);
+        self.outbox().segments.push(header);
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
         self.snd.counters.segments_sent += u64::from(header.len > 0);
         self.pace(header.len);
