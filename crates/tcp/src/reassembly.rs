@@ -30,6 +30,12 @@ impl Reassembly {
         self.block_count > 0
     }
 
+    /// Whether a range ends at `seq`.
+    pub(crate) fn ends_at(&self, seq: u32) -> bool {
+        let at = self.ranges.partition_point(|range| before(range.1, seq));
+        self.ranges.get(at).is_some_and(|range| range.1 == seq)
+    }
+
     /// Takes in `start..end`; returns how many bytes of it were new.
     #[cold]
     pub(crate) fn insert(&mut self, start: u32, end: u32) -> u32 {

@@ -131,7 +131,7 @@ impl Connection {
     #[inline(always)]
     fn queue_in_order(&mut self, segment: &Segment, end: u32, size: u32) {
         if segment.len > 0 {
-            self.charge_memory(segment.len, size);
+            self.charge_memory(segment.len, size, self.rcv.unread > 0);
         }
         self.advance_receive(end);
         if segment.len > 0 {
@@ -196,9 +196,10 @@ impl Connection {
             // It pays the ACK of this segment too, without reporting it (Linux `tcp_sack_compress_send_ack`).
             self.send_compressed_ack();
         }
+        let is_behind = self.rcv.held.ends_at(start);
         let new = self.rcv.held.insert(start, end);
         if new > 0 {
-            self.charge_memory(segment.len, size);
+            self.charge_memory(segment.len, size, is_behind);
         }
         if new > 0 && self.sack_ok {
             self.grow_window(earlier(end, start.wrapping_add(segment.len)).wrapping_sub(start));

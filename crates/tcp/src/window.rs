@@ -166,8 +166,8 @@ fn memory_of(payload: u64) -> u64 {
     PAGE + SKB + (frame - first).next_multiple_of(PAGE)
 }
 
-/// The mean of what a segment takes behind others that wait for the reader: those within a page share descriptors (Linux
-/// `tcp_try_coalesce`).
+/// The mean of what a segment takes right behind others that wait, for the reader or for a gap to be filled. Those within a
+/// page share descriptors (Linux `tcp_try_coalesce`, `tcp_ooo_try_coalesce`).
 fn memory_behind_others(payload: u64) -> u64 {
     let memory = memory_of(payload);
     if memory > PAGE { memory } else { memory - (SKB - SKB / SEGMENTS_OF_SKB) }
@@ -196,11 +196,10 @@ impl Connection {
         self.rcv.window.payload_of(self.rcv.window.buffer.saturating_sub(self.rcv.memory))
     }
 
-    /// Charges the buffer with `len` bytes that arrived in segments of `size` (`skb_set_owner_r`).
-    pub(crate) fn charge_memory(&mut self, len: u32, size: u32) {
+    /// Charges the buffer with `len` bytes that arrived in segments of `size` (`skb_set_owner_r`), `behind` others or not.
+    pub(crate) fn charge_memory(&mut self, len: u32, size: u32, behind: bool) {
         let (len, size) = (u64::from(len), u64::from(size));
-        let is_first = self.rcv.memory == 0;
-        let memory = |payload| if is_first { memory_of(payload) } else { memory_behind_others(payload) };
+        let memory = |payload| if behind { memory_behind_others(payload) } else { memory_of(payload) };
         self.rcv.memory += if len <= size { memory(len) } else { memory(size) * len.div_ceil(size) };
         if self.rcv.memory > self.rcv.window.buffer {
             self.collapse(len);

@@ -169,6 +169,18 @@ fn acks_of_a_long_train_behind_a_hole_are_compressed_after_the_third() {
     assert_eq!(t.sent(), [format!("ack {s} [{}-{}]", s + 1000, s + 21_000)]);
 }
 
+#[test]
+fn segments_that_wait_share_descriptors_with_neighbours_only() {
+    // Each takes 1728 bytes; right behind another 1486 on average.
+    for (apart, memory) in [(1000, 1728 + 9 * 1486), (2000, 10 * 1728)] {
+        let (mut t, s) = settled();
+        for i in 1..=10 {
+            t.at(501.0, data(s + i * apart, s + i * apart + 1000));
+        }
+        assert_eq!(t.end.rcv.memory, memory, "{apart} apart");
+    }
+}
+
 /// A hole, three segments behind it that are acknowledged at once, and one behind another hole.
 fn holding_back() -> (Script, u32) {
     let (mut t, s) = settled();
