@@ -34,6 +34,8 @@ pub(crate) struct DelayedAck {
     /// An ACK is owed.
     scheduled: bool,
     timer: bool,
+    /// When the timer that was armed last ends. An ACK does not stop it (Linux without `INET_CSK_CLEAR_TIMERS`).
+    timer_end: Time,
     /// One ACK is due at once.
     now: bool,
     /// A short segment arrived, and another after it.
@@ -62,6 +64,7 @@ impl DelayedAck {
             enabled,
             scheduled: false,
             timer: false,
+            timer_end: Time::ZERO,
             now: false,
             pushed: false,
             pushed_twice: false,
@@ -263,7 +266,10 @@ impl Connection {
             rtt = rtt.min(self.sk.srtt_us);
         }
         let delay = (u64::from(rtt) * 125 / 20).min(COMPRESSED_DELAY_NS);
-        self.timers.compressed_ack = self.now + Span::from_ns(delay + COMPRESSED_SLACK_NS);
+        let due = self.now + Span::from_ns(delay + COMPRESSED_SLACK_NS);
+        // A delayed-ACK timer from before the gap sends it as well (`tcp_delack_timer_handler`).
+        let earlier = self.rcv.delack.timer_end;
+        self.timers.compressed_ack = if earlier > self.now { due.min(earlier) } else { due };
     }
 
     pub(crate) fn compressed_ack_timeout(&mut self) {
@@ -298,6 +304,7 @@ impl Connection {
             due = due.min(self.timers.delayed_ack);
         }
         self.rcv.delack.timer = true;
+        self.rcv.delack.timer_end = due;
         self.timers.delayed_ack = due;
     }
 

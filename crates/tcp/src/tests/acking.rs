@@ -170,6 +170,25 @@ fn acks_of_a_long_train_behind_a_hole_are_compressed_after_the_third() {
 }
 
 #[test]
+fn a_compressed_ack_leaves_with_the_delayed_ack_timer_from_before_the_gap() {
+    let (mut t, s) = settled();
+    t.at(501.0, data(s, s + 1000));
+    assert_eq!(t.sent(), [""; 0]);
+    assert!((t.timer() - 40.0).abs() < 0.01, "{}", t.timer());
+    t.at(501.5, data(s + 1000, s + 2000));
+    assert_eq!(t.sent(), [format!("ack {}", s + 2000)]);
+    for i in 3..=6 {
+        t.at(540.5, data(s + i * 1000, s + i * 1000 + 1000));
+    }
+    assert_eq!(t.sent().len(), 3);
+    // Compression alone would hold the fourth back until 541.1.
+    t.until(540.99);
+    assert_eq!(t.sent(), [""; 0]);
+    t.until(541.0);
+    assert_eq!(t.sent(), [format!("ack {} [{}-{}]", s + 2000, s + 3000, s + 7000)]);
+}
+
+#[test]
 fn segments_that_wait_share_descriptors_with_neighbours_only() {
     // Each takes 1728 bytes; right behind another 1486 on average.
     for (apart, memory) in [(1000, 1728 + 9 * 1486), (2000, 10 * 1728)] {
