@@ -117,10 +117,14 @@ impl DelayedAck {
         self.quick |= 1;
     }
 
-    /// Acknowledges at once for as many segments as half of `window` holds, at most `maximum`.
+    /// Acknowledges at once for as many segments as half of `window` holds, at most `maximum`; for two where it holds none
+    /// (`tcp_incr_quickack`).
     #[cold]
     fn raise_quick(&mut self, window: u32, maximum: u32) {
-        let half = (window / (2 * self.segment_size)).max(2);
+        let half = match window / (2 * self.segment_size) {
+            0 => 2,
+            segments => segments,
+        };
         self.quick = self.quick.max(half.min(maximum));
     }
 
@@ -471,6 +475,16 @@ mod tests {
         assert!(delack.acks_at_once());
         delack.stop_quick();
         assert!(!delack.acks_at_once());
+    }
+
+    #[test]
+    fn half_of_a_small_window_may_be_one_segment() {
+        for (window, quick) in [(MSS, 2), (2 * MSS, 1), (4 * MSS - 1, 1), (4 * MSS, 2)] {
+            let mut delack = delack();
+            delack.segment_size = MSS;
+            delack.raise_quick(window, MAX_QUICK);
+            assert_eq!(delack.quick, quick, "{window}");
+        }
     }
 
     #[test]
