@@ -79,6 +79,8 @@ class Case:
     """Each stream is a client that asks: bytes of a request and of its response, and ms to think between."""
     bursts: bool = False
     """Hosts send bursts of several segments, as with segmentation offload."""
+    buffer: int | None = None
+    """Of sending and receiving at both hosts, in bytes. Linux 6.1 tunes them otherwise than the simulator."""
     seconds: int = 20
     starts: tuple[int, ...] = (APART_MS,)
     """The distances of the streams' starts, one for each run, in ms."""
@@ -108,6 +110,8 @@ class Case:
                 flow |= {"from": "right", "to": "left"}
             flows.append(flow)
         host = self.host if self.bursts else {"tso": "off", "gso": "off", **self.host}
+        if self.buffer:
+            host = {**host, "send_buffer": f"{self.buffer} B", "receive_buffer": f"{self.buffer} B"}
         return {
             "tcplab": 1,
             "name": "transfers",
@@ -133,6 +137,7 @@ class Case:
             "both_ways": self.both_ways,
             "bursts": self.bursts,
             "request": self.request,
+            "buffer": self.buffer,
             "seconds": self.seconds,
         }
 
@@ -160,6 +165,9 @@ PIE, PIE_TC = {"kind": "pie", "tupdate": "20 ms"}, ["pie", "tupdate", "20ms"]
 CASES: dict[str, Case] = {
     **{f"{one} alone": droptail(20, 40, 1, one) for one in (*CONTROLS, "westwood")},
     **{f"{one}, one packet in 500 lost": droptail(20, 40, 1, one, **LOSS) for one in CONTROLS},
+    "htcp, 100 Mbit/s, 400 ms, one packet in 1200 lost": droptail(
+        100, 400, 1, "htcp", drop_every=1200, buffer=6_000_000, seconds=30
+    ),
     "reno, half a BDP": droptail(20, 40, 0.5, "reno"),
     "cubic, half a BDP": droptail(20, 40, 0.5, "cubic"),
     "cubic, 21 packets": droptail(100, 10, 0.25, "cubic"),

@@ -6,12 +6,13 @@ hosts `a` and `b`: netem delays what either sends, and the queue is where the ro
     transfers.py CASES RESULTS
 
 CASES is a JSON file: a list of `{name, queue, delay, drop_every, sysctls, controls, apart, ip, both_ways,
-bursts, request, seconds}`. `queue` holds arguments of `tc qdisc add dev ...`, one list a command; `delay` is
-that of one way in ms; of the packets from `a` one in `drop_every` is lost (0: none); `sysctls`, below
-net.ipv4, are set in both hosts; `ip` is 4 or 6; without `bursts` each segment is a packet. Each stream
-starts `apart` seconds after the one before: one with each of `controls`, from `a` to `b`, or every second
-the other way (`both_ways`, with a queue there too). With a `request`, which is `[bytes, bytes of the
-response, ms to think]`, each stream is a client at `b` that asks a server at `a`.
+bursts, request, buffer, seconds}`. `queue` holds arguments of `tc qdisc add dev ...`, one list a command;
+`delay` is that of one way in ms; of the packets from `a` one in `drop_every` is lost (0: none); `sysctls`,
+below net.ipv4, are set in both hosts; `ip` is 4 or 6; without `bursts` each segment is a packet. A `buffer`
+is set as SO_SNDBUF and SO_RCVBUF; none: both are auto-tuned. Each stream starts `apart` seconds after the one
+before: one with each of `controls`, from `a` to `b`, or every second the other way (`both_ways`, with a queue
+there too). With a `request`, which is `[bytes, bytes of the response, ms to think]`, each stream is a client
+at `b` that asks a server at `a`.
 
 RESULTS gets by name, for each stream, the bytes `received` within so many `seconds`, the segments
 `retransmitted`, and `srtt`: the mean of the smoothed round-trip time in ms, sampled every 50 ms. Of all
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 _CLONE_NEWNET = 0x40000000
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _PORT = 5000
 _ADDRESS = {("a", 4): "10.0.0.1", ("b", 4): "10.0.1.2", ("a", 6): "fd00:0::1", ("b", 6): "fd00:1::2"}
 _MUCH = 1 << 20
@@ -95,6 +97,9 @@ class Stream:
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if case["buffer"]:
+                for option in (_SO_SNDBUFFORCE, _SO_RCVBUFFORCE):
+                    end.setsockopt(socket.SOL_SOCKET, option, case["buffer"])
         self.to = (_ADDRESS[server, ip], _PORT + number)
         self.listener.bind(self.to)
         self.listener.listen()
