@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.results import load
+from tcplab.results import Run, load
 
 SCENARIO = """\
 tcplab: 1
@@ -119,3 +120,30 @@ def test_kill_9_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
     assert read.status in ("interrupted", "failed")
     rows = sum(read.tables[name].height for name in read.tables)
     assert rows > 0 or not recorded
+
+
+# iperf3 as if it were killed at the worst moment: it makes a file for each stream, and unlinks it
+# (`iperf_new_stream`).
+LEAVING_FILES = """\
+#!/bin/sh
+[ "$1" = --version ] || mktemp "${TMPDIR:-/tmp}/iperf3.XXXXXX" >/dev/null || exit
+exec %s "$@"
+"""
+
+
+def test_files_of_an_iperf3_that_is_killed_are_gone_with_it(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run], tmp_path: Path
+) -> None:
+    programs, temporary = tmp_path / "bin", tmp_path / "tmp"
+    programs.mkdir()
+    temporary.mkdir()
+    program = programs / "iperf3"
+    program.write_text(LEAVING_FILES % shutil.which("iperf3"), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    flow = {"name": "f", "kind": "tcp", "generator": "iperf3", "duration": "1 s"}
+    done = run({"path": {"rate": "10 Mbit/s", "rtt": "10 ms"}}, [flow], duration="2 s")
+    assert done.flows["complete"].to_list() == [True]
+    assert list(temporary.iterdir()) == []
+    assert list(Path("/dev/shm").glob("iperf3.*")) == []

@@ -1,10 +1,12 @@
 //! A flow made by the real iperf3, its report read into the same rows.
 //!
 //! Its intervals count from the moment its test begins, not from the run's start, so they are not aligned
-//! with those of other flows. They come when the test is over.
+//! with those of other flows. They come when the test is over; those that end after the run are left out.
 
+use std::ffi::CStr;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,6 +29,8 @@ const GLANCE: Duration = Duration::from_millis(2);
 const LATE: u64 = 250_000_000;
 /// Shortest report interval iperf3 takes, ns.
 const SHORTEST: u64 = 100_000_000;
+/// Where it makes a file for each stream, which it unlinks at once (`iperf_new_stream`); killed before that it would leave the file.
+const SCRATCH: &CStr = c"/dev/shm";
 /// Socket buffers of a datagram flow, bytes: 30 ms of full packets at 500 Mbit/s.
 const DATAGRAM_BUFFER: u64 = 4 << 20;
 
@@ -34,6 +38,8 @@ const DATAGRAM_BUFFER: u64 = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct Iperf3 {
     server: Option<Process>,
+    /// The server's.
+    port: u16,
 }
 
 /// A child that ends with us, however we end.
@@ -59,7 +65,8 @@ impl Iperf3 {
         if end.role == Role::Client {
             // Says now what cannot be done, rather than when the run has begun.
             arguments(end, u64::MAX)?;
-            return Ok((Iperf3 { server: None }, end.ports.clone()));
+            let port = end.ports.first().copied().unwrap_or(0);
+            return Ok((Iperf3 { server: None, port }, end.ports.clone()));
         }
         let address = std::net::SocketAddr::new(end.address, end.ports.first().copied().unwrap_or(0));
         // iperf3 cannot be asked which port it chose, so one is found free beforehand.
@@ -71,7 +78,7 @@ impl Iperf3 {
         let (port_text, address_text) = (port.to_string(), end.address.to_string());
         let mut server = spawn(&["-s", "-1", "-J", "-p", &port_text, "-B", &address_text, "-i", &interval])?;
         server.wait_until_it_listens(port)?;
-        Ok((Iperf3 { server: Some(server) }, vec![port; streams]))
+        Ok((Iperf3 { server: Some(server), port }, vec![port; streams]))
     }
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
@@ -82,18 +89,15 @@ impl Iperf3 {
         let mut process = match self.server {
             Some(server) => server,
             None => {
-                if let Some(&port) = end.ports.first()
-                    && end.flow.traffic.traits().connected
-                    && !end.reverse
-                {
-                    context.registry.add_foreign(port, end.flow.name.as_str().into());
+                if end.flow.traffic.traits().connected && !end.reverse {
+                    context.registry.add_foreign(self.port, end.flow.name.as_str().into());
                 }
                 warn(end, context);
                 let words = arguments(end, context.clock.duration)?;
                 spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())?
             }
         };
-        let begin = begin(end, context);
+        let begin = begin(end, self.port, context);
         warn_if_late(end, context, begin);
         let report = process.report(context)?;
         if let Some(message) = report["error"].as_str() {
@@ -119,26 +123,28 @@ fn warn(end: &End, context: &Context) {
     }
 }
 
-/// Says so where a test that began late reports what came after the run.
+/// Says so where a test that began late goes on after the run.
 fn warn_if_late(end: &End, context: &Context, begin: u64) {
     let duration = context.clock.duration;
     let late = begin.saturating_sub(end.start());
     if late > LATE && end.stop(duration).saturating_add(late) > duration {
         let name = &end.flow.name;
         let ms = late / 1_000_000;
-        let message = format!("{name}: iperf3 began {ms} ms late, and reports what came after the run, too");
+        let message =
+            format!("{name}: iperf3 began {ms} ms late, and goes on after the run, which is left out");
         context.sink.warning(message, "let the run last some seconds longer than the flow".into());
     }
 }
 
 /// When the first data connection was made, which is within a round trip of when the test began.
-fn begin(end: &End, context: &Context) -> u64 {
-    let port = end.ports.first().copied().unwrap_or(0);
-    let (Ok(mut dump), true, Role::Client) = (Dump::open(), end.flow.traffic.traits().connected, end.role)
-    else {
+fn begin(end: &End, port: u16, context: &Context) -> u64 {
+    let (Ok(mut dump), true) = (Dump::open(), end.flow.traffic.traits().connected) else {
         return end.start();
     };
-    let filter = Filter { local: vec![], remote: vec![port..=port] };
+    let filter = match end.role {
+        Role::Client => Filter { local: vec![], remote: vec![port..=port] },
+        Role::Server => Filter { local: vec![port..=port], remote: vec![] },
+    };
     let family = if end.address.is_ipv4() { Family::V4 } else { Family::V6 };
     while !context.over() {
         let mut connections = 0;
@@ -156,14 +162,32 @@ fn begin(end: &End, context: &Context) -> u64 {
 fn spawn(words: &[&str]) -> Result<Process, TrafficError> {
     let mut command = Command::new("iperf3");
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // SAFETY: prctl is async-signal-safe and takes no pointers here.
+    if let Ok(scratch) = SCRATCH.to_str()
+        && Path::new(scratch).is_dir()
+    {
+        command.env("TMPDIR", scratch);
+    }
+    // SAFETY: the calls are async-signal-safe.
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            own_scratch();
             Ok(())
         })
     };
     command.spawn().map(Process).map_err(TrafficError::Iperf3Missing)
+}
+
+/// Gives this process an empty `SCRATCH` of its own, which is gone with it. Without the privilege it has the machine's.
+fn own_scratch() {
+    let (none, file_system) = (std::ptr::null(), c"tmpfs".as_ptr());
+    // SAFETY: every pointer is null, or to a string that ends with a zero.
+    unsafe {
+        // A mount shall not appear outside of this namespace.
+        let _ = libc::unshare(libc::CLONE_NEWNS) == 0
+            && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_SLAVE, none.cast()) == 0
+            && libc::mount(file_system, SCRATCH.as_ptr(), file_system, 0, none.cast()) == 0;
+    }
 }
 
 impl Process {
@@ -349,6 +373,16 @@ impl Test<'_> {
     }
 }
 
+/// Counts of a stream's rows, up to the end of the last.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    end: u64,
+    bytes: u64,
+    retransmits: u64,
+    packets: u64,
+    lost: u64,
+}
+
 /// Turns a report into rows.
 struct Rows<'a> {
     end: &'a End,
@@ -370,19 +404,27 @@ impl Rows<'_> {
         let flow = &self.end.flow;
         let udp = !flow.traffic.traits().connected;
         let time = |seconds: &Value| self.begin + (seconds.as_f64().unwrap_or(0.0).max(0.0) * 1e9) as u64;
-        let mut totals: Vec<(u64, u64)> = vec![(0, 0); flow.streams as usize];
+        let mut totals = vec![Counted { end: self.begin, ..Counted::default() }; flow.streams as usize];
+        let mut cut_off = false;
         for interval in report["intervals"].as_array().into_iter().flatten() {
             for (stream, figures) in (0u64..).zip(interval["streams"].as_array().into_iter().flatten()) {
                 let bytes = figures["bytes"].as_u64();
                 let retransmits = figures["retransmits"].as_u64();
+                let (from, to) = (time(&figures["start"]), time(&figures["end"]));
+                if to > self.context.clock.duration {
+                    cut_off = true;
+                    continue;
+                }
                 if let Some(total) = totals.get_mut(stream as usize) {
-                    total.0 += bytes.unwrap_or(0);
-                    total.1 += retransmits.unwrap_or(0);
+                    total.end = to;
+                    total.bytes += bytes.unwrap_or(0);
+                    total.retransmits += retransmits.unwrap_or(0);
+                    total.packets += figures["packets"].as_u64().unwrap_or(0);
+                    total.lost += figures["lost_packets"].as_u64().unwrap_or(0);
                 }
                 if self.end.sample.is_none() {
                     continue;
                 }
-                let (from, to) = (time(&figures["start"]), time(&figures["end"]));
                 let row = Interval {
                     time: to,
                     duration: to - from.min(to),
@@ -398,12 +440,12 @@ impl Rows<'_> {
             }
         }
         let cpu = report["end"]["cpu_utilization_percent"]["host_total"].as_f64();
-        for (stream, (bytes, retransmits)) in (0u64..).zip(totals) {
+        let has_end = Test::of(&flow.traffic).is_some_and(|test| test.bytes().is_some());
+        for (stream, Counted { end, bytes, retransmits, packets, lost }) in (0u64..).zip(totals) {
             let part = &report["end"]["streams"][stream as usize];
             let figures =
                 if udp { &part["udp"] } else { &part[if self.sends { "sender" } else { "receiver" }] };
             let seconds = figures["seconds"].as_f64().unwrap_or(0.0);
-            let end = time(&figures["end"]);
             let cpu = cpu.map(|percent| percent / 100.0 * seconds / f64::from(flow.streams));
             let counter = if self.sends { &self.totals.sent } else { &self.totals.received };
             counter.fetch_add(bytes, Ordering::Relaxed);
@@ -415,13 +457,13 @@ impl Rows<'_> {
                     end,
                     bytes_sent: self.sends.then_some(bytes),
                     bytes_received: (!self.sends).then_some(bytes),
-                    segments_sent: figures["packets"].as_u64().filter(|_| udp && self.sends),
+                    segments_sent: (udp && self.sends).then_some(packets),
                     retransmits: (self.sends && !udp).then_some(retransmits),
-                    losses_detected: figures["lost_packets"].as_u64().filter(|_| udp && !self.sends),
+                    losses_detected: (udp && !self.sends).then_some(lost),
                     ports: self.ports(&report["start"]["connected"][stream as usize]),
                     cpu_sender: cpu.filter(|_| self.sends),
                     cpu_receiver: cpu.filter(|_| !self.sends),
-                    complete: true,
+                    complete: !(cut_off && has_end),
                     ..Summary::default()
                 },
             );
