@@ -105,6 +105,8 @@ def test_a_socket_s_last_row_is_of_its_end(done: Run) -> None:
     sent = done.flows.filter(kind="tcp").join(closed, on=["flow", "stream"], how="semi")
     acked = last.join(sent, on=["flow", "stream"])
     assert acked["bytes_acked"].equals(acked["bytes_sent"], check_names=False)
+    # Of a connection that has ended, too.
+    assert last.filter(pl.col("flow") == "stopped")["phase"].null_count() == 0
     # Web traffic may have several connections in a stream.
     assert done.sockets.filter(pl.col("flow") != "web").select(*stream, "time").is_unique().all()
 
@@ -170,6 +172,13 @@ def test_the_greeting_of_an_echo_is_not_among_its_bytes(done: Run) -> None:
     under_way = 0 if flow["complete"] else 2000
     assert answered <= flow["bytes_received"] <= answered + under_way
     assert answered <= flow["bytes_sent"] <= answered + 2 * under_way
+
+
+def test_bytes_acked_are_an_echo_s_messages(run: Callable[..., Run]) -> None:
+    echo = {"name": "e", "kind": "echo", "sizes": [10, 2000], "iterations": 5}
+    done = run({"path": {"rate": "10 Mbit/s", "rtt": "20 ms"}}, [echo], duration="2 s")
+    acked = done.sockets.sort("time").group_by("node").last()["bytes_acked"]
+    assert acked.to_list() == [5 * 2010] * 2
 
 
 def test_ecn_that_both_ends_agreed_on_is_in_the_event(run: Callable[..., Run]) -> None:

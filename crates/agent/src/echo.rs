@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use tcplab_probe::clock;
 use tcplab_tables::{ECHO_HEAD, EchoTally};
 use tcplab_traffic::echo::{
-    self, Connected, EchoError, Greeting, Job, Keep, Limit, Limits, Live, Observer, Round, Served, Server,
-    ServerObserver, Unserved,
+    self, Answer, Connected, EchoError, Greeting, Job, Keep, Limit, Limits, Live, Observer, Round, Served,
+    Server, ServerObserver, Unserved,
 };
 use tcplab_traffic::{SocketOptions, TrafficError};
 
@@ -314,7 +314,7 @@ impl ServerReporter {
 }
 
 impl ServerObserver for ServerReporter {
-    fn accepted(&self, peer: SocketAddr, greeting: &Greeting, _: &Socket, _: &Arc<AtomicU64>) {
+    fn accepted(&self, peer: SocketAddr, greeting: &Greeting, _: &Answer, _: &Socket, _: &Arc<AtomicU64>) {
         output::emit(&json!({
             "event": "accepted", "peer": peer.to_string(), "client": greeting.client,
             "clients": greeting.clients, "iterations": greeting.iterations, "sizes": greeting.sizes,

@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_plan::Flow;
+use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::sockets::Sample;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
     Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EndFlowRow, EndFlows, EndIntervalRow, EndIntervals,
     EventRow, Events, FetchRow, Fetches, GaugeRow, Gauges, HostRow, Hosts, LegRow, Legs, PingRow, Pings,
-    RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
+    RouteRow, Routes, Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Fetch, Interval, Ping, Role, Sink, Summary, TrafficError};
 
 use crate::destination::Destination;
 use crate::output;
-use crate::sampling::{Symbols, Timeouts, socket_row};
+use crate::sampling::{self, Symbols, Timeouts, socket_row};
 
 /// Why rows could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,7 @@ pub struct Recorder {
     node: String,
     rows: Mutex<Rows>,
     timeouts: Mutex<Timeouts>,
+    gauges: OnceLock<Vec<sampling::Gauges>>,
     files: Mutex<Files>,
 }
 
@@ -88,6 +90,7 @@ impl Recorder {
             node: node.to_owned(),
             rows: Mutex::new(Rows { node: node.to_owned(), ..Rows::default() }),
             timeouts: Mutex::default(),
+            gauges: OnceLock::new(),
             files: Mutex::new(Files {
                 destination,
                 node: node.to_owned(),
@@ -113,8 +116,26 @@ impl Recorder {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the gauges of controls recorded, in the order of the controls that samples name.
+    pub fn record_gauges(&self, gauges: Vec<sampling::Gauges>) {
+        // There is one sampler a run.
+        let _ = self.gauges.set(gauges);
+    }
+
+    /// Appends what a sample shows.
+    pub fn sample(&self, rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample<'_>) {
+        let row = socket_row(rows, symbols, time, sample);
+        if let ControlInfo::Published { control, .. } = sample.control
+            && let Some(gauges) = self.gauges.get().and_then(|gauges| gauges.get(control))
+        {
+            gauges.record(rows, &row, sample.state);
+        }
+        self.timeouts().record(rows, &row, sample);
+        rows.sockets.push(row);
+    }
+
     /// The retransmission timeouts that rows of sockets have shown so far. To be locked after the rows.
-    pub fn timeouts(&self) -> MutexGuard<'_, Timeouts> {
+    fn timeouts(&self) -> MutexGuard<'_, Timeouts> {
         self.timeouts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -225,11 +246,6 @@ impl Rows {
     #[cfg_attr(not(feature = "local"), allow(dead_code))] // only labs have routing protocols
     pub fn route(&mut self, row: RouteRow) {
         self.routes.push(row);
-    }
-
-    /// Appends a socket sample.
-    pub fn socket(&mut self, row: SocketRow) {
-        self.sockets.push(row);
     }
 
     /// Appends a figure that a control publishes.
@@ -352,10 +368,7 @@ impl Sink for Recorder {
     }
 
     fn socket(&self, time: u64, last: &Sample<'_>) {
-        let mut rows = self.rows();
-        let row = socket_row(&mut rows, &mut Symbols::default(), time, last);
-        self.timeouts().record(&mut rows, &row, last);
-        rows.socket(row);
+        self.sample(&mut self.rows(), &mut Symbols::default(), time, last);
     }
 
     fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str, detail: Option<&'static str>) {

@@ -198,10 +198,10 @@ fn start_samplers(
     if let Some(interval) = probe.sockets {
         let (context, recorder) = (context.clone(), recorder.clone());
         let (all, latest, kept) = (probe.all_sockets, kept.latest.clone(), kept.sockets.clone());
-        let (controls, gauges) = sampling::published(&probe.controls, &recorder);
+        let controls = sampling::published(&probe.controls, &recorder);
         threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
             let sampled = Sampler::open(all, controls).and_then(|sampler| {
-                sampling::sockets(interval, sampler, &gauges, &context, &recorder, &kept, &latest)
+                sampling::sockets(interval, sampler, &context, &recorder, &kept, &latest)
             });
             if let Err(error) = sampled {
                 output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");

@@ -53,8 +53,8 @@ fn on_schedule(
     kept.cpu.store(clock::thread_cpu(), Ordering::Relaxed);
 }
 
-/// Opens what controls of ours publish, each with where its gauges are. Without it a run goes on, and knows less.
-pub fn published(controls: &[LoadedControl], recorder: &Recorder) -> (Vec<Published>, Vec<Gauges>) {
+/// Opens what controls of ours publish, and has their gauges recorded. Without it a run goes on, and knows less.
+pub fn published(controls: &[LoadedControl], recorder: &Recorder) -> Vec<Published> {
     let open = |control: &LoadedControl| {
         let opened = Published::open(control.state, &control.registered, &control.phases);
         if let Err(error) = &opened {
@@ -63,7 +63,9 @@ pub fn published(controls: &[LoadedControl], recorder: &Recorder) -> (Vec<Publis
         }
         Some((opened.ok()?, Gauges::of(control, &mut recorder.rows())))
     };
-    controls.iter().filter_map(open).unzip()
+    let (published, gauges) = controls.iter().filter_map(open).unzip();
+    recorder.record_gauges(gauges);
+    published
 }
 
 /// Figures that a control publishes in addition to its telemetry: place in its state, name and unit.
@@ -80,7 +82,7 @@ impl Gauges {
     }
 
     /// A row for each that has a value in `state`, of the socket sampled in `socket`.
-    fn record(&self, rows: &mut Rows, socket: &SocketRow, state: &[u8]) {
+    pub fn record(&self, rows: &mut Rows, socket: &SocketRow, state: &[u8]) {
         let SocketRow { time, flow, stream, node, .. } = *socket;
         for &(place, name, unit) in &self.0 {
             if let Some(value) = place.read(state) {
@@ -127,7 +129,6 @@ impl Sums {
 pub fn sockets(
     interval: u64,
     mut sampler: Sampler,
-    gauges: &[Gauges],
     context: &Context,
     recorder: &Recorder,
     kept: &Kept,
@@ -148,12 +149,7 @@ pub fn sockets(
             if let (Some(sums), Some(owner)) = (&mut sums, sample.owner) {
                 sums.entry(owner.flow.clone()).or_default().add(sample.info);
             }
-            let row = socket_row(&mut rows, &mut symbols, time, sample);
-            if let ControlInfo::Published { control, .. } = sample.control {
-                gauges[control].record(&mut rows, &row, sample.state);
-            }
-            recorder.timeouts().record(&mut rows, &row, sample);
-            rows.socket(row);
+            recorder.sample(&mut rows, &mut symbols, time, sample);
         });
         drop(rows);
         if let Some(sums) = sums {

@@ -1,7 +1,7 @@
 //! Dumps of TCP sockets over netlink (`sock_diag(7)`, `inet_diag`).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use crate::published::{self, Published, Telemetry};
@@ -91,6 +91,57 @@ pub enum ControlInfo {
         /// Its gauges.
         telemetry: Telemetry,
     },
+}
+
+impl ControlInfo {
+    /// The report of a control of the kernel's, in its attribute of a dump.
+    fn of_kernel(kind: u16, value: &[u8]) -> Option<ControlInfo> {
+        Some(match kind {
+            ATTR_VEGAS if value.len() >= 16 => ControlInfo::Vegas {
+                samples: u32_at(value, 4),
+                rtt: u32_at(value, 8),
+                min_rtt: u32_at(value, 12),
+            },
+            ATTR_DCTCP if value.len() >= 16 => {
+                ControlInfo::Dctcp { ce_state: u16_at(value, 2) != 0, alpha: u32_at(value, 4) }
+            }
+            ATTR_BBR if value.len() >= 20 => ControlInfo::Bbr {
+                bandwidth: u64::from(u32_at(value, 4)) << 32 | u64::from(u32_at(value, 0)),
+                min_rtt: u32_at(value, 8),
+                pacing_gain: u32_at(value, 12),
+                cwnd_gain: u32_at(value, 16),
+            },
+            _ => return None,
+        })
+    }
+
+    /// The report of an open socket's control `cc`, with its whole state if it is one of `controls`. A socket whose connection has
+    /// ended has it too (TCP_CC_INFO), and is in no dump any more.
+    pub(crate) fn of(socket: RawFd, cc: &str, controls: &[Published]) -> (ControlInfo, Vec<u8>) {
+        if let Some((control, telemetry, state)) = published::of(socket, cc, controls) {
+            return (ControlInfo::Published { control, telemetry }, state);
+        }
+        // The kernel leaves out the attribute; those that report anything else report it as Vegas does.
+        let kind = match cc {
+            "bbr" => ATTR_BBR,
+            "dctcp" => ATTR_DCTCP,
+            _ => ATTR_VEGAS,
+        };
+        let mut value = [0_u8; 64];
+        let mut len = value.len() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `len` bytes, and says how many.
+        let result = unsafe {
+            libc::getsockopt(
+                socket,
+                libc::IPPROTO_TCP,
+                libc::TCP_CC_INFO,
+                value.as_mut_ptr().cast(),
+                &mut len,
+            )
+        };
+        let value = value.get(..len as usize).filter(|_| result == 0).unwrap_or_default();
+        (ControlInfo::of_kernel(kind, value).unwrap_or_default(), Vec::new())
+    }
 }
 
 /// One socket of a dump.
@@ -255,26 +306,8 @@ fn read_socket<'a>(message: &'a [u8], controls: &[Published], info: &'a mut TcpI
                 let name = value.split(|&b| b == 0).next().unwrap_or_default();
                 cc = std::str::from_utf8(name).unwrap_or_default();
             }
-            ATTR_VEGAS if value.len() >= 16 => {
-                control = ControlInfo::Vegas {
-                    samples: u32_at(value, 4),
-                    rtt: u32_at(value, 8),
-                    min_rtt: u32_at(value, 12),
-                };
-            }
-            ATTR_DCTCP if value.len() >= 16 => {
-                control = ControlInfo::Dctcp { ce_state: u16_at(value, 2) != 0, alpha: u32_at(value, 4) };
-            }
-            ATTR_BBR if value.len() >= 20 => {
-                control = ControlInfo::Bbr {
-                    bandwidth: u64::from(u32_at(value, 4)) << 32 | u64::from(u32_at(value, 0)),
-                    min_rtt: u32_at(value, 8),
-                    pacing_gain: u32_at(value, 12),
-                    cwnd_gain: u32_at(value, 16),
-                };
-            }
             ATTR_STORAGES => storages = value,
-            _ => {}
+            _ => control = ControlInfo::of_kernel(kind, value).unwrap_or(control),
         }
     }
     if let Some((number, telemetry, whole)) = published::read(storages, cc, controls) {

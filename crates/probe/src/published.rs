@@ -4,9 +4,12 @@
 //! (`bpf_sk_storage_diag_put`).
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+/// Commands of bpf(2).
+const BPF_MAP_LOOKUP_ELEM: libc::c_long = 1;
 const BPF_MAP_GET_FD_BY_ID: libc::c_long = 14;
+const BPF_OBJ_GET_INFO_BY_FD: libc::c_long = 15;
 /// Attributes of a request, nested (SK_DIAG_BPF_STORAGE_REQ_MAP_FD).
 const REQ_MAP_FD: u16 = 1;
 /// Attributes of an answer: one for each map, in it the map's number and the socket's value.
@@ -54,6 +57,8 @@ impl Telemetry {
 pub struct Published {
     map: OwnedFd,
     id: u32,
+    /// Bytes of a connection's state.
+    size: usize,
     registered: Box<str>,
     phases: Box<[Box<str>]>,
 }
@@ -64,24 +69,68 @@ impl Published {
     /// The kernel allows it to CAP_SYS_ADMIN, and the dump to CAP_BPF, both over the whole machine.
     pub fn open(id: u32, registered: &str, phases: &[String]) -> io::Result<Published> {
         // `union bpf_attr` of this command: the number, where a search would go on, flags.
-        let attributes = [id, 0, 0];
-        // SAFETY: the attributes are initialised and of the given size; the descriptor returned is ours.
-        let map = unsafe {
-            let size = size_of_val(&attributes);
-            let fd = libc::syscall(libc::SYS_bpf, BPF_MAP_GET_FD_BY_ID, attributes.as_ptr(), size);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd as libc::c_int)
-        };
+        // SAFETY: it takes no pointers; the descriptor returned is ours.
+        let map = unsafe { OwnedFd::from_raw_fd(bpf(BPF_MAP_GET_FD_BY_ID, &[id, 0, 0])? as RawFd) };
+        // The head of `struct bpf_map_info`: kind, number, size of a key and of a value.
+        let mut info = [0_u32; 4];
+        let length = size_of_val(&info) as u32;
+        let query = InfoQuery { object: map.as_raw_fd(), length, info: (&raw mut info) as u64 };
+        // SAFETY: the kernel writes the given number of bytes at most.
+        unsafe { bpf(BPF_OBJ_GET_INFO_BY_FD, &query)? };
         let phases = phases.iter().map(|phase| phase.as_str().into()).collect();
-        Ok(Published { map, id, registered: registered.into(), phases })
+        Ok(Published { map, id, size: info[3] as usize, registered: registered.into(), phases })
+    }
+
+    /// The whole state of an open socket; none if the control never had it.
+    fn state(&self, socket: RawFd) -> Option<Vec<u8>> {
+        let mut state = vec![0; self.size];
+        let (key, value) = ((&raw const socket) as u64, state.as_mut_ptr() as u64);
+        let look_up = LookUp { map: [self.map.as_raw_fd(), 0], key, value, flags: 0 };
+        // SAFETY: a key of socket storage is a descriptor, and the kernel writes as many bytes as a value has.
+        unsafe { bpf(BPF_MAP_LOOKUP_ELEM, &look_up).ok()? };
+        Some(state)
     }
 
     /// The name of phase number `phase`; none if the control has no such phase.
     pub fn phase(&self, phase: u32) -> Option<&str> {
         self.phases.get(phase as usize).map(|name| &**name)
     }
+}
+
+/// Attributes of BPF_OBJ_GET_INFO_BY_FD; pointers have 8 bytes in all of them.
+#[repr(C)]
+struct InfoQuery {
+    object: RawFd,
+    length: u32,
+    info: u64,
+}
+
+/// Attributes of BPF_MAP_LOOKUP_ELEM.
+#[repr(C)]
+struct LookUp {
+    /// The map, and a word of padding.
+    map: [RawFd; 2],
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// bpf(2).
+///
+/// # Safety
+/// Pointers among the attributes are valid for what the command reads and writes there.
+unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<libc::c_long> {
+    // SAFETY: the attributes are initialised and of the given size; the rest is the caller's to assure.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same as `read` of an open socket, also of one whose connection has ended, which is in no dump any more.
+pub(crate) fn of(socket: RawFd, cc: &str, controls: &[Published]) -> Option<(usize, Telemetry, Vec<u8>)> {
+    let at = controls.iter().position(|control| *control.registered == *cc)?;
+    let state = controls[at].state(socket)?;
+    Some((at, Telemetry::from_bytes(&state)?, state))
 }
 
 /// The attributes that ask for the state of `controls`.
@@ -156,7 +205,7 @@ mod tests {
 
     fn control(id: u32, registered: &str) -> Published {
         let map = std::fs::File::open("/dev/null").unwrap().into();
-        Published { map, id, registered: registered.into(), phases: Box::new(["FIRST".into()]) }
+        Published { map, id, size: 0, registered: registered.into(), phases: Box::new(["FIRST".into()]) }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Sampling sockets: who owns which, and one dump for all of them.
 
 use std::collections::HashMap;
+use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diag::{ControlInfo, DiagError, Dump, Family, Socket};
@@ -27,6 +28,8 @@ pub struct Owner {
     pub paced: bool,
     /// It has opened its connection: the kernel counts its SYN among the bytes acknowledged.
     pub opened: bool,
+    /// Bytes it sends before the payload.
+    pub greeting: u64,
 }
 
 #[derive(Debug, Default)]
@@ -36,8 +39,8 @@ struct Owners {
     by_remote: HashMap<u16, Arc<str>>,
     ipv6: usize,
     changes: u64,
-    /// There is a sampler, which has looked.
-    sampled: bool,
+    /// The controls that the sampler reads; none: no sampler has looked.
+    controls: Option<Arc<[Published]>>,
 }
 
 /// The sending sockets of a node, by their local and remote port.
@@ -62,12 +65,26 @@ impl Registry {
         owners.changes += 1;
     }
 
-    /// Forgets a socket. Its owner, if it was sampled: the latest sample is of some time ago.
-    pub fn remove(&self, local: u16, remote: u16) -> Option<Arc<Owner>> {
-        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.changes += 1;
-        let owner = owners.by_ports.remove(&(local, remote));
-        owner.filter(|_| owners.sampled)
+    /// Forgets a socket, whose control is `cc`. One that was sampled is shown to `each` a last time. The latest sample is of some
+    /// time ago, and a connection that has ended is in no dump any more.
+    pub fn remove(
+        &self,
+        (local_port, remote_port): (u16, u16),
+        socket: RawFd,
+        cc: &str,
+        each: impl FnOnce(&Sample<'_>),
+    ) {
+        let (owner, controls) = {
+            let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            owners.changes += 1;
+            let owner = owners.by_ports.remove(&(local_port, remote_port));
+            let (Some(owner), Some(controls)) = (owner, owners.controls.clone()) else { return };
+            (owner, controls)
+        };
+        let Ok(info) = TcpInfo::of(socket) else { return };
+        let (control, state) = ControlInfo::of(socket, cc, &controls);
+        let last = Socket { local_port, remote_port, info: &info, cc, control, state: &state };
+        each(&sample(&last, Some(&owner), &controls));
     }
 }
 
@@ -92,22 +109,12 @@ pub struct Sample<'a> {
     pub phase: Option<&'a str>,
 }
 
-impl<'a> Sample<'a> {
-    /// The last figures of a socket that has ended, which is in no dump any more. `cc` is the name of its control.
-    pub fn last(
-        owner: &'a Owner,
-        (local_port, remote_port): (u16, u16),
-        info: &'a TcpInfo,
-        cc: &'a str,
-    ) -> Self {
-        let socket = Socket { local_port, remote_port, info, cc, control: ControlInfo::None, state: &[] };
-        sample(&socket, Some(owner), &[])
-    }
-
-    /// Payload acknowledged, without the SYN and the FIN that the kernel counts too.
+impl Sample<'_> {
+    /// Payload acknowledged, without a greeting, and the SYN and the FIN that the kernel counts too.
     pub fn payload_acked(&self) -> u64 {
         let syn = u64::from(self.owner.is_some_and(|owner| owner.opened));
-        self.info.bytes_acked.saturating_sub(syn).min(self.info.first_sent())
+        let acked = self.info.bytes_acked.saturating_sub(syn).min(self.info.first_sent());
+        acked.saturating_sub(self.owner.map_or(0, |owner| owner.greeting))
     }
 }
 
@@ -184,7 +191,7 @@ impl Sampler {
     /// Takes over changes of the registry, rarely.
     fn follow(&mut self, registry: &Registry) {
         let mut owners = registry.0.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.sampled = true;
+        owners.controls.get_or_insert_with(|| self.controls.clone());
         if owners.changes == self.changes {
             return;
         }
@@ -215,7 +222,7 @@ impl Foreign {
     fn owner(&mut self, socket: &Socket<'_>) -> Option<&Owner> {
         let at = |seen: &[(u16, Owner)]| seen.iter().position(|(local, _)| *local == socket.local_port);
         if at(&self.seen).is_none() {
-            let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false, opened: true };
+            let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false, opened: true, greeting: 0 };
             self.seen.push((socket.local_port, owner));
             let highest = self.seen.iter().map(|(local, _)| *local).max().unwrap_or(0);
             self.seen.sort_by_key(|(local, _)| created(*local, highest));
@@ -296,13 +303,16 @@ mod tests {
 
     #[test]
     fn payload_acknowledged_is_without_syn_and_fin() {
-        let acked = |opened, bytes_acked| {
-            let owner = Owner { flow: "bulk".into(), stream: 0, paced: false, opened };
+        let acked = |opened, greeting, bytes_acked| {
+            let owner = Owner { flow: "bulk".into(), stream: 0, paced: false, opened, greeting };
             let info = TcpInfo { bytes_acked, bytes_sent: 1500, bytes_retrans: 500, ..TcpInfo::default() };
-            Sample::last(&owner, (1, 2), &info, "cubic").payload_acked()
+            let (control, state) = (ControlInfo::None, &[][..]);
+            let socket = Socket { local_port: 1, remote_port: 2, info: &info, cc: "cubic", control, state };
+            sample(&socket, Some(&owner), &[]).payload_acked()
         };
-        assert_eq!([0, 1, 501, 1001, 1002].map(|bytes| acked(true, bytes)), [0, 0, 500, 1000, 1000]);
-        assert_eq!([0, 500, 1000, 1001].map(|bytes| acked(false, bytes)), [0, 500, 1000, 1000]);
+        assert_eq!([0, 1, 501, 1001, 1002].map(|bytes| acked(true, 0, bytes)), [0, 0, 500, 1000, 1000]);
+        assert_eq!([0, 500, 1000, 1001].map(|bytes| acked(false, 0, bytes)), [0, 500, 1000, 1000]);
+        assert_eq!([0, 20, 31, 1002].map(|bytes| acked(true, 30, bytes)), [0, 0, 0, 970]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use socket2::Socket;
-use tcplab_probe::sockets::{Registry, Sample};
-use tcplab_probe::{TcpInfo, clock};
+use tcplab_probe::clock;
+use tcplab_probe::sockets::Registry;
 
 use crate::Sink;
 use crate::echo::options::control;
@@ -54,11 +54,9 @@ impl Context {
 
     /// Has a socket sampled no more, after its last figures: the samples before may be of long before its end.
     pub(crate) fn unwatch(&self, socket: &Socket, ports: (u16, u16)) {
-        let Some(owner) = self.registry.remove(ports.0, ports.1) else { return };
-        if let Ok(info) = TcpInfo::of(socket.as_raw_fd()) {
-            let time = self.clock.now().min(self.clock.duration);
-            self.sink.socket(time, &Sample::last(&owner, ports, &info, &control(socket)));
-        }
+        let time = self.clock.now().min(self.clock.duration);
+        let cc = control(socket);
+        self.registry.remove(ports, socket.as_raw_fd(), &cc, |last| self.sink.socket(time, last));
     }
 
     /// Sleeps until `time` of the run; false if the run is over first.

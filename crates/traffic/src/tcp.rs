@@ -342,7 +342,7 @@ impl Task<'_> {
         let ports = ports(socket);
         let paced = self.options.pacing || self.options.max_pacing_rate.is_some();
         let (flow, opened) = (self.end.flow.name.as_str().into(), self.end.role == Role::Client);
-        let owner = Owner { flow, stream: stream.number, paced, opened };
+        let owner = Owner { flow, stream: stream.number, paced, opened, greeting: 0 };
         self.context.registry.add(ports.0, ports.1, address.is_ipv6(), owner);
         ports
     }

@@ -15,7 +15,7 @@ use super::error::EchoError;
 use super::framed_io::Limit;
 use super::record::{Keep, Live, Round};
 use super::server::{Limits, Served, Server, ServerObserver, Unserved};
-use super::wire::Greeting;
+use super::wire::{Answer, Greeting};
 use crate::collect::Intervals;
 use crate::socket::{self, Clamped};
 use crate::tcp::{Sent, agreed_ecn};
@@ -96,7 +96,7 @@ struct Slot {
     /// At a client, bytes of its answers of the sizes that are done.
     answered: AtomicU64,
     started: AtomicU64,
-    /// Bytes a client had sent before its first message.
+    /// Bytes that this end sends before its first message.
     greeting: AtomicU64,
     settled: OnceLock<Sent>,
     port: AtomicU64,
@@ -188,9 +188,10 @@ impl Part<'_> {
         over()
     }
 
-    fn begin(&self, slot: &Slot, stream: u64, socket: &Socket) {
+    fn begin(&self, slot: &Slot, stream: u64, greeting: u64, socket: &Socket) {
         let now = self.context.clock.now();
         slot.started.store(now, Ordering::Relaxed);
+        slot.greeting.store(greeting, Ordering::Relaxed);
         *lock(&slot.socket) = socket.try_clone().ok();
         let paced = {
             let options = options(self.end, self.traffic);
@@ -199,10 +200,9 @@ impl Part<'_> {
         let (local, remote, ipv6) = ports(socket);
         slot.port.store(u64::from(local) << 16 | u64::from(remote), Ordering::Relaxed);
         let (flow, opened) = (self.end.flow.name.as_str().into(), self.end.role == Role::Client);
-        let owner = Owner { flow, stream, paced, opened };
+        let owner = Owner { flow, stream, paced, opened, greeting };
         self.context.registry.add(local, remote, ipv6, owner);
         if self.end.role == Role::Client {
-            slot.greeting.store(Sent::by(socket).bytes, Ordering::Relaxed);
             let ecn = agreed_ecn(self.end, socket);
             self.context.sink.event(&self.end.flow, now, stream, "established", ecn);
         }
@@ -258,7 +258,7 @@ impl Part<'_> {
         let sent = slot.sent();
         let counts = Interval {
             bytes_received: Some(bytes),
-            bytes_sent: Some(self.bytes_sent(sent, bytes)),
+            bytes_sent: Some(sent.bytes),
             retransmits: Some(sent.retransmits),
             ..row.clone()
         };
@@ -268,14 +268,6 @@ impl Part<'_> {
         row.retransmits = more(counts.retransmits, before.retransmits);
         *before = counts;
         self.context.sink.interval(&self.end.flow, &row);
-    }
-
-    /// The messages a server has sent are those it got, all of which it sends back.
-    fn bytes_sent(&self, sent: Sent, received: u64) -> u64 {
-        match self.end.role {
-            Role::Client => sent.bytes,
-            Role::Server => received,
-        }
     }
 }
 
@@ -291,7 +283,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Observer for Part<'_> {
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected) {
-        self.begin(&self.slots[client as usize], u64::from(client), socket);
+        let greeting = Sent::by(socket).bytes;
+        self.begin(&self.slots[client as usize], u64::from(client), greeting, socket);
         if !connected.words.is_empty() {
             let message =
                 format!("{}: the server says of client {client}: {}", self.end.flow.name, connected.words);
@@ -344,20 +337,26 @@ impl Observer for Part<'_> {
 }
 
 impl ServerObserver for Part<'_> {
-    fn accepted(&self, _: SocketAddr, greeting: &Greeting, socket: &Socket, received: &Arc<AtomicU64>) {
+    fn accepted(
+        &self,
+        _: SocketAddr,
+        greeting: &Greeting,
+        answer: &Answer,
+        socket: &Socket,
+        received: &Arc<AtomicU64>,
+    ) {
         let Some(slot) = self.slots.get(greeting.client as usize) else { return };
         *lock(&slot.received) = Some(received.clone());
-        self.begin(slot, u64::from(greeting.client), socket);
+        self.begin(slot, u64::from(greeting.client), answer.encode().len() as u64, socket);
     }
 
     fn ended(&self, peer: SocketAddr, greeting: &Greeting, socket: &Socket, served: Served) {
         let Some(slot) = self.slots.get(greeting.client as usize) else { return };
         let clock = self.context.clock;
         let (flow, now) = (&self.end.flow, clock.now().min(clock.duration));
-        let mut sent = slot.settle(socket).summary();
+        let sent = slot.settle(socket).summary();
         self.finish(slot);
         let received = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
-        sent.bytes_sent = Some(received);
         let summary = Summary {
             stream: u64::from(greeting.client),
             start: slot.started.load(Ordering::Relaxed),

@@ -23,7 +23,7 @@ pub(crate) use flow::Echo;
 pub use framed_io::{Broken, Limit};
 pub use record::{Keep, Live, Round};
 pub use server::{Limits, Served, Server, ServerObserver, Unserved};
-pub use wire::{Greeting, VERSION};
+pub use wire::{Answer, Greeting, VERSION};
 
 use std::net::SocketAddr;
 

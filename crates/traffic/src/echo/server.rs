@@ -95,8 +95,15 @@ pub struct Served {
 
 /// Hears of connections. Calls may come from several threads.
 pub trait ServerObserver: Sync {
-    /// A client is served from now on. `received` counts its payload, bytes.
-    fn accepted(&self, peer: SocketAddr, greeting: &Greeting, socket: &Socket, received: &Arc<AtomicU64>);
+    /// A client is served from now on, which is the `answer` to its greeting. `received` counts its payload, bytes.
+    fn accepted(
+        &self,
+        peer: SocketAddr,
+        greeting: &Greeting,
+        answer: &Answer,
+        socket: &Socket,
+        received: &Arc<AtomicU64>,
+    );
     /// Serving a client has ended; called on its thread.
     fn ended(&self, peer: SocketAddr, greeting: &Greeting, socket: &Socket, served: Served);
     /// A connection was not served.
@@ -284,9 +291,11 @@ impl Server {
         observer: &dyn ServerObserver,
     ) {
         let received = Arc::new(AtomicU64::new(0));
-        observer.accepted(one.peer, greeting, &one.socket, &received);
+        let polls = greeting.busy_poll && self.limits.busy_poll;
+        let answer = Answer::ok(polls, self.prepare(&one.socket, greeting, cpu));
+        observer.accepted(one.peer, greeting, &answer, &one.socket, &received);
         let mut messages = 0;
-        let outcome = self.echo(&one.socket, greeting, cpu, limit, &received, &mut messages);
+        let outcome = self.echo(&one.socket, greeting, &answer, limit, &received, &mut messages);
         let served = Served { messages, last: outcome.as_ref().ok().copied(), broken: outcome.err() };
         observer.ended(one.peer, greeting, &one.socket, served);
     }
@@ -295,19 +304,17 @@ impl Server {
         &self,
         socket: &Socket,
         greeting: &Greeting,
-        cpu: Option<usize>,
+        answer: &Answer,
         limit: Limit,
         received: &AtomicU64,
         messages: &mut u64,
     ) -> Result<u64, (u32, u64, Broken)> {
-        let polls = greeting.busy_poll && self.limits.busy_poll;
-        let words = self.prepare(socket, greeting, cpu);
         let first = greeting.sizes.first().copied().unwrap_or(0);
         let timeout = self.limits.message.saturating_add(greeting.interval);
-        let line = FramedIo::new(socket, Wait::of(polls, greeting.clients), timeout, limit)
+        let line = FramedIo::new(socket, Wait::of(answer.busy_poll, greeting.clients), timeout, limit)
             .map_err(|error| (first, 0, Broken::Io(error)))?;
         let patience = self.limits.pause.saturating_sub(self.limits.message);
-        line.send(&Answer::ok(polls, words).encode(), clock::now()).map_err(|broken| (first, 0, broken))?;
+        line.send(&answer.encode(), clock::now()).map_err(|broken| (first, 0, broken))?;
         let mut message = vec![0; greeting.longest() as usize];
         let (mut bytes, mut last) = (0, clock::now());
         for &size in &greeting.sizes {

@@ -58,7 +58,7 @@ struct Observed {
 }
 
 impl ServerObserver for Observed {
-    fn accepted(&self, _: SocketAddr, _: &Greeting, _: &Socket, _: &Arc<AtomicU64>) {}
+    fn accepted(&self, _: SocketAddr, _: &Greeting, _: &wire::Answer, _: &Socket, _: &Arc<AtomicU64>) {}
     fn ended(&self, _: SocketAddr, greeting: &Greeting, _: &Socket, served: Served) {
         match served.broken {
             Some((size, iteration, _)) => {
