@@ -80,6 +80,42 @@ def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:
     assert ends["ping"] == last
 
 
+def test_datagrams_and_probes_that_only_the_run_s_end_stops_end_with_it(run: Callable[..., Run]) -> None:
+    udp = {"kind": "udp", "rate": "300 kbit/s"}
+    flows = [
+        {"name": "endless", **udp},
+        {"name": "cut-off", **udp, "bytes": "20 MB"},
+        {"name": "pauses", **udp, "pattern": {"on": "100 ms", "off": "300 ms"}},
+        {"name": "spell", **udp, "stop": "500 ms"},
+        {"name": "few", **udp, "bytes": "20 kB"},
+        {"name": "ping", "kind": "ping", "interval": "70 ms"},
+        {"name": "ping-spell", "kind": "ping", "interval": "70 ms", "stop": "500 ms"},
+    ]
+    for engine in ("sim", "kernel"):
+        done = run({"path": {"rate": "10 Mbit/s", "rtt": "20 ms"}}, flows, engine=engine, duration="1 s")
+        ends = dict(done.flows.select("flow", "end").rows())
+        assert [ends[name] for name in ("endless", "cut-off", "pauses", "ping")] == [SECOND] * 4, engine
+        assert max(ends[name] for name in ("spell", "ping-spell", "few")) < 0.8 * SECOND, engine
+        last = dict(done.intervals.group_by("flow").agg(pl.col("time").max()).rows())
+        assert [last[name] for name in ("endless", "cut-off", "pauses")] == [SECOND] * 3, engine
+
+
+@pytest.mark.parametrize("lost", ["0 %", "100 %"])
+def test_a_flow_of_some_bytes_sends_so_many_in_datagrams(run: Callable[..., Run], lost: str) -> None:
+    """Which of them arrive does not make the flow incomplete."""
+    flows = [
+        {"name": f"b{count}", "kind": "udp", "rate": "1 Mbit/s", "bytes": f"{count} B"}
+        for count in (1, 1472, 1473, 5000)
+    ]
+    network = {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": lost}}
+    for engine in ("sim", "kernel"):
+        found = run(network, flows, engine=engine, duration="1 s").flows
+        sent = [int(name[1:]) for name in found["flow"]]
+        assert found["bytes_sent"].to_list() == sent, engine
+        assert found["bytes_received"].to_list() == (sent if lost == "0 %" else [0] * 4), engine
+        assert found["complete"].to_list() == [True] * 4, engine
+
+
 def test_a_connection_has_one_event_of_its_beginning_and_one_of_its_end(done: Run) -> None:
     events = done.tables["events"]
     assert (events["time"] <= DURATION).all()

@@ -203,7 +203,9 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn kind(&self) -> StreamKind {
-        let stop = self.flow.stop.unwrap_or(Time::NEVER);
+        // A source that stops with the run is stopped by it, and has all of the run.
+        let end = Time::ZERO + self.plan.duration;
+        let stop = self.flow.stop.filter(|&stop| stop != end).unwrap_or(Time::NEVER);
         match &self.flow.traffic {
             Traffic::Tcp(plan::Tcp { bytes, pattern, .. }) => {
                 self.connection(Box::new(Bulk::new(*bytes, self.pauses(pattern), stop)))

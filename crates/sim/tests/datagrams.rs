@@ -246,3 +246,20 @@ fn a_rate_of_many_datagrams_in_a_microsecond_is_kept_by_exponential_spacing() {
     let mean = 5e6 / 12.8;
     assert!((total - mean).abs() < 4.0 * f64::sqrt(mean), "{total} of {mean}");
 }
+
+#[test]
+fn a_flow_that_only_the_run_s_end_stops_ends_with_it() {
+    let pauses = json!({"pattern": {"on": 200 * MS, "off": 300 * MS, "distribution": "constant"}});
+    let link = || direction(100_000_000, 10 * MS);
+    let sent = |stop: u64, settings: Value| {
+        let flow = with(flow("u", with(udp(1_000_000), settings)), json!({"stop": stop}));
+        run(&with(path(link(), link(), vec![flow]), json!({"duration": 2 * SECOND})))
+    };
+    let ends = |run: &Run| {
+        let last = run.intervals("u").into_iter().last().and_then(|row| run.tables.intervals.time.get(row));
+        [run.tables.flows.end.get(run.flow("u")), last].map(|time| time.expect("a time") / MS as i64)
+    };
+    assert_eq!(ends(&sent(2 * SECOND, pauses.clone())), [2000, 2000]);
+    assert_eq!(ends(&sent(SECOND, pauses))[0], 702, "its own stop ends it");
+    assert_eq!(ends(&sent(2 * SECOND, json!({"bytes": 10_000})))[0], 82);
+}

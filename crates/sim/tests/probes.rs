@@ -105,3 +105,16 @@ fn a_change_of_delay_and_a_link_that_is_down_show_at_once() {
         ]
     );
 }
+
+#[test]
+fn probes_that_only_the_run_s_end_stops_end_with_it() {
+    let end = |settings: Value, stop: u64| {
+        let link = || direction(100_000_000, 10 * MS);
+        let flow = with(flow("p", with(ping(), settings)), json!({"stop": stop}));
+        let run = run(&with(path(link(), link(), vec![flow]), json!({"duration": 2 * SECOND})));
+        run.tables.flows.end.get(run.flow("p")).expect("a time") / MS as i64
+    };
+    assert_eq!(end(json!({"count": null}), 2 * SECOND), 2000);
+    assert_eq!(end(json!({"count": null}), SECOND), 920);
+    assert_eq!(end(json!({}), 2 * SECOND), 920);
+}

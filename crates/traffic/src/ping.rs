@@ -174,8 +174,7 @@ impl<'a> Pinger<'a> {
             soonest = self.context.clock.now().saturating_add(interval / 2);
         }
         let complete = count.is_none_or(|count| seq == count);
-        // The time is up, or all probes are sent; else somebody has ended the run.
-        let through = !self.context.stop.load(Ordering::Relaxed) || count == Some(seq);
+        let ended = self.context.stop.load(Ordering::Relaxed);
         let last = self.context.clock.now();
         while !self.outstanding.is_empty() && !self.context.over() {
             let (now, until) = (self.context.clock.now(), last.saturating_add(self.linger()));
@@ -189,12 +188,19 @@ impl<'a> Pinger<'a> {
         }
         let size = (self.packet.len() - ICMP_HEADER) as u64;
         let over = self.context.clock.now().min(self.context.clock.duration);
+        let end = if count == Some(seq) || stop < self.context.clock.duration && !ended {
+            self.last.unwrap_or(over).min(over)
+        } else if ended {
+            over
+        } else {
+            stop
+        };
         self.context.sink.summary(
             &self.end.flow,
             &Summary {
                 stream: self.stream,
                 start,
-                end: self.last.filter(|_| through).unwrap_or(over).min(over),
+                end,
                 bytes_sent: Some(seq * size),
                 bytes_received: Some(self.answered * size),
                 segments_sent: Some(seq),

@@ -89,10 +89,12 @@ def _join(table: str, halves: pl.DataFrame) -> pl.DataFrame:
         if name in rest:
             known[name] = pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
     if table == "flows":
-        # The client starts a stream, and the receiver knows when its last byte came.
+        # The client starts a stream, and the receiver knows when its last byte came. An end that was cut off
+        # lasted until then.
         known["start"] = pl.col("start").min()
         known["end"] = pl.coalesce(
-            pl.col("end").filter(pl.col("bytes_received").is_not_null()).max(), pl.col("end").max()
+            pl.col("end").filter(pl.col("bytes_received").is_not_null() | ~pl.col("complete")).max(),
+            pl.col("end").max(),
         )
         known["complete"] = pl.col("complete").all()
     joined = halves.group_by(keys, maintain_order=True).agg([known[name].alias(name) for name in rest])

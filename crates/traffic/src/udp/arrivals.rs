@@ -97,11 +97,6 @@ impl Arrivals {
         }
     }
 
-    /// One more than the greatest number seen.
-    pub fn next(&self) -> u64 {
-        self.sequence.next()
-    }
-
     /// Opens the interval of `time`, if it is not yet open.
     fn advance(&mut self, time: u64) {
         while let Some(current) = self.held.back()

@@ -26,6 +26,8 @@ const CONTROL: usize = 24;
 pub(super) struct Batch {
     headers: Vec<[u8; HEADER]>,
     payload: Vec<u8>,
+    /// The number of the last datagram, and its payload behind the header: what is left.
+    last: Option<(u64, usize)>,
     /// Header and payload of each datagram, side by side, so that those of a message follow one another.
     vectors: Vec<[libc::iovec; 2]>,
     messages: Vec<libc::mmsghdr>,
@@ -39,15 +41,17 @@ pub(super) struct Batch {
 struct Control([u8; CONTROL]);
 
 impl Batch {
-    /// Datagrams of `payload` bytes to where `socket` is connected.
-    pub(super) fn new(payload: u32, socket: &Socket) -> Batch {
+    /// Datagrams of `payload` bytes to where `socket` is connected, with at most `bytes` in all.
+    pub(super) fn new(payload: u32, bytes: Option<u64>, socket: &Socket) -> Batch {
         // SAFETY: all-zero iovec and mmsghdr are valid and empty.
         let (vectors, messages) =
             unsafe { (vec![std::mem::zeroed::<[libc::iovec; 2]>(); BATCH], vec![std::mem::zeroed(); BATCH]) };
         let size = payload as usize;
+        let last = bytes.map(|bytes| (bytes / u64::from(payload), (bytes % u64::from(payload)) as usize));
         Batch {
             headers: vec![[0; HEADER]; BATCH],
             payload: vec![0x55; size.saturating_sub(HEADER)],
+            last: last.map(|(number, size)| (number, size.saturating_sub(HEADER))),
             vectors,
             messages,
             control: Box::new(segment_size(payload as u16)),
@@ -61,9 +65,11 @@ impl Batch {
         for i in 0..count {
             self.headers[i][..8].copy_from_slice(&(first + i as u64).to_be_bytes());
             self.headers[i][8..].copy_from_slice(&time.to_be_bytes());
+            let last = self.last.filter(|&(number, _)| number == first + i as u64);
+            let size = last.map_or(self.payload.len(), |(_, size)| size);
             self.vectors[i] = [
                 libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER },
-                libc::iovec { iov_base: self.payload.as_mut_ptr().cast(), iov_len: self.payload.len() },
+                libc::iovec { iov_base: self.payload.as_mut_ptr().cast(), iov_len: size },
             ];
         }
         match self.send_messages(socket, count) {
@@ -158,7 +164,7 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         let sender = Socket::from(sender);
-        let mut batch = Batch::new(payload, &sender);
+        let mut batch = Batch::new(payload, None, &sender);
         change(&mut batch);
         assert_eq!(batch.send(&sender, 7, count, 0).unwrap(), count as u64);
         let mut buffer = vec![0; 1 << 16];

@@ -54,13 +54,14 @@ pub fn run(
     let mut sender = Sender {
         end,
         context,
-        batch: Batch::new(payload, socket),
+        batch: Batch::new(payload, bytes, socket),
         schedule,
         phases: Phases::new(pattern, end.start(), end.seed, stream),
         stop: end.stop(context.clock.duration),
         left: bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(u64::from(payload))),
         sent: 0,
         payload: u64::from(payload),
+        bytes: bytes.unwrap_or(u64::MAX),
         stream,
         counter: end.sample.map(|width| Counter::new(width, end.start())),
     };
@@ -73,13 +74,15 @@ pub fn run(
             "this machine cannot send at this rate: lower it, or use larger datagrams".into(),
         );
     }
+    // It returns when nothing more is due before its stop.
+    let cut_off = sender.left > 0 && !context.stop.load(Ordering::Relaxed);
     context.sink.summary(
         &end.flow,
         &Summary {
             stream,
             start: end.start(),
-            end: over,
-            bytes_sent: Some(sender.sent * sender.payload),
+            end: if cut_off { sender.stop } else { over },
+            bytes_sent: Some(sender.bytes_of(sender.sent)),
             segments_sent: Some(sender.sent),
             ports: Some(ports(socket)),
             cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
@@ -100,6 +103,8 @@ struct Sender<'a> {
     left: u64,
     sent: u64,
     payload: u64,
+    /// Of all datagrams; the last one has what is left.
+    bytes: u64,
     stream: u64,
     counter: Option<Counter>,
 }
@@ -158,18 +163,24 @@ impl Sender<'_> {
                 Err(error) => return Err(error),
             };
             self.schedule.advance(sent);
+            let bytes = self.bytes_of(self.sent + sent) - self.bytes_of(self.sent);
             self.sent += sent;
             self.left -= sent;
-            totals.sent.fetch_add(sent * self.payload, Ordering::Relaxed);
+            totals.sent.fetch_add(bytes, Ordering::Relaxed);
             before = now;
             // After the run's end too, which only those leave that were due before.
             let within = now.min(self.context.clock.duration.saturating_sub(1));
             if let Some(counter) = &mut self.counter {
-                counter.add(within, sent * self.payload);
+                counter.add(within, bytes);
             }
             self.report(within, false);
         }
         Ok(0)
+    }
+
+    /// Payload of the first `datagrams`.
+    fn bytes_of(&self, datagrams: u64) -> u64 {
+        (datagrams * self.payload).min(self.bytes)
     }
 
     /// Waits until `time` of the run; false if it is stopped first.

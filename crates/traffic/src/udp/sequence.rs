@@ -62,6 +62,7 @@ impl Sequence {
     }
 
     /// One more than the greatest number seen.
+    #[cfg(test)]
     pub fn next(&self) -> u64 {
         self.next
     }
