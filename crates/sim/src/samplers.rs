@@ -194,7 +194,11 @@ pub(crate) fn intervals(
             return;
         }
         let counts = counts(stream, is_drained(stream.endpoints.stream));
-        if stream.finished() && counts == stream.interval.counts {
+        let through = match &stream.kind {
+            StreamKind::Tcp(tcp) => tcp.is_through(),
+            _ => stream.finished(),
+        };
+        if through && counts == stream.interval.counts {
             stream.interval.idle_until = now;
             return;
         }

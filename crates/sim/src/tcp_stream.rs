@@ -501,6 +501,14 @@ impl TcpStream {
         self.aborted || self.closed[CLIENT] && served()
     }
 
+    /// Whether no more payload will arrive, where the connection may have yet to close. A client closes when all is answered.
+    pub(crate) fn is_through(&self) -> bool {
+        let has_delivered = |client: &Connection| {
+            client.has_sent_fin() && client.counters().bytes_sent == self.delivered[SERVER]
+        };
+        self.finished() || self.ends[CLIENT].as_deref().is_some_and(has_delivered)
+    }
+
     /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off. One that was never
     /// established did nothing of it, also where time alone is the work.
     pub(crate) fn complete(&self, end: Time, ended: bool) -> bool {

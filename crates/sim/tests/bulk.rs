@@ -243,3 +243,25 @@ fn the_last_interval_has_what_arrives_at_the_end_of_the_run() {
     assert!(total > 1_000_000);
     assert_eq!(sum(&run.tables.intervals.bytes_received), total);
 }
+
+#[test]
+fn while_a_fin_is_repaired_no_interval_says_that_nothing_came() {
+    let lossy = with(
+        direction(10_000_000, 5 * MS),
+        json!({"loss": {"model": {"kind": "list", "packets": [4, 5]}, "before_queue": false}}),
+    );
+    let request = json!({"kind": "request", "request": 100, "response": 100, "think": 0, "count": 1,
+        "cc": {"name": "cubic"}, "sender": {}, "receiver": {}, "stop": null});
+    let mut plan = path(lossy, direction(10_000_000, 5 * MS), vec![flow("t", request)]);
+    plan["sample"]["flows"] = json!(10 * MS);
+    let run = run(&plan);
+    let (flows, intervals, row) = (&run.tables.flows, &run.tables.intervals, run.flow("t"));
+    let end = flows.end.get(row).expect("an end");
+    assert!(end < 30 * MS as i64, "the response came after two round trips: {end}");
+    let repairs = flows.retransmits.get(row).expect("a count");
+    assert!(repairs >= 2, "{repairs}");
+    let after = |&row: &usize| intervals.time.get(row) > Some(end + 10 * MS as i64);
+    let counted = |&row: &usize| intervals.retransmits.get(row) > Some(0);
+    let (counting, idle): (Vec<_>, Vec<_>) = run.intervals("t").into_iter().filter(after).partition(counted);
+    assert!(!counting.is_empty() && idle.len() <= counting.len(), "{idle:?}, {counting:?}");
+}

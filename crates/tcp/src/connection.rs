@@ -286,6 +286,11 @@ impl Connection {
         self.nothing_unwritten()
     }
 
+    /// Whether it was closed, and all of it has been sent up to the FIN.
+    pub fn has_sent_fin(&self) -> bool {
+        self.snd.fin_sent
+    }
+
     /// Whether the application reads at once whatever arrives (true unless changed).
     pub fn read_at_once(&mut self, yes: bool) {
         self.rcv.reads_at_once = yes;
