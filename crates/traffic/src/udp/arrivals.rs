@@ -17,7 +17,7 @@ struct Count {
     lost: u64,
     out_of_order: u64,
     duplicates: u64,
-    jitter: f64,
+    jitter: Option<f64>,
 }
 
 /// Everything a stream's receiver knows.
@@ -31,7 +31,8 @@ pub struct Arrivals {
     held: VecDeque<Count>,
     /// Transit time of the datagram before, ns, on an arbitrary scale.
     transit: Option<i64>,
-    jitter: f64,
+    /// None before the second datagram.
+    jitter: Option<f64>,
     /// Datagrams, duplicates not counted.
     pub received: u64,
     /// Their bytes.
@@ -53,7 +54,7 @@ impl Arrivals {
             sequence: Sequence::default(),
             held: VecDeque::from([first]),
             transit: None,
-            jitter: 0.0,
+            jitter: None,
             received: 0,
             bytes: 0,
             lost: 0,
@@ -84,7 +85,8 @@ impl Arrivals {
         // RFC 3550, section 6.4.1: J += (|D| − J) / 16 over datagrams in the order of their arrival.
         let transit = time as i64 - sent as i64;
         if let Some(before) = self.transit.replace(transit) {
-            self.jitter += ((transit - before).abs() as f64 - self.jitter) / 16.0;
+            let jitter = self.jitter.unwrap_or(0.0);
+            self.jitter = Some(jitter + ((transit - before).abs() as f64 - jitter) / 16.0);
         }
         current.jitter = self.jitter;
         self.received += 1;
@@ -144,7 +146,7 @@ impl Arrivals {
             lost: Some(count.lost),
             out_of_order: Some(count.out_of_order),
             duplicates: Some(count.duplicates),
-            jitter: Some(count.jitter),
+            jitter: count.jitter,
             ..Interval::default()
         }
     }
@@ -160,6 +162,15 @@ mod tests {
         let mut rows = Vec::new();
         arrivals.report_all(end, |row| rows.push(row.clone()));
         rows
+    }
+
+    #[test]
+    fn a_datagram_alone_has_no_jitter() {
+        let mut arrivals = Arrivals::new(0, 100 * MS, 0);
+        arrivals.arrive(0, 0, 150 * MS, 100);
+        arrivals.arrive(1, 100 * MS, 251 * MS, 100);
+        let jitters: Vec<_> = rows(&mut arrivals, 300 * MS).iter().map(|row| row.jitter).collect();
+        assert_eq!(jitters, [None, None, Some(MS as f64 / 16.0)]);
     }
 
     #[test]
@@ -182,9 +193,9 @@ mod tests {
         for number in 0..10 {
             arrivals.arrive(number, number * MS, number * MS + 5 * MS, 100);
         }
-        assert_eq!(arrivals.jitter, 0.0);
+        assert_eq!(arrivals.jitter, Some(0.0));
         arrivals.arrive(10, 10 * MS, 10 * MS + 5 * MS + 1600, 100);
-        assert_eq!(arrivals.jitter, 100.0);
+        assert_eq!(arrivals.jitter, Some(100.0));
     }
 
     #[test]
