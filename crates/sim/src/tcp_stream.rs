@@ -502,9 +502,12 @@ impl TcpStream {
     }
 
     /// Whether no more payload will arrive, where the connection may have yet to close. A client closes when all is answered.
+    /// A connection that carries none ends when it closes.
     pub(crate) fn is_through(&self) -> bool {
         let has_delivered = |client: &Connection| {
-            client.has_sent_fin() && client.counters().bytes_sent == self.delivered[SERVER]
+            client.has_sent_fin()
+                && self.delivered[SERVER] > 0
+                && client.counters().bytes_sent == self.delivered[SERVER]
         };
         self.finished() || self.ends[CLIENT].as_deref().is_some_and(has_delivered)
     }

@@ -265,3 +265,12 @@ fn while_a_fin_is_repaired_no_interval_says_that_nothing_came() {
     let (counting, idle): (Vec<_>, Vec<_>) = run.intervals("t").into_iter().filter(after).partition(counted);
     assert!(!counting.is_empty() && idle.len() <= counting.len(), "{idle:?}, {counting:?}");
 }
+
+#[test]
+fn a_connection_that_carries_nothing_has_an_interval() {
+    // It stops before it is established.
+    let flow = with(flow("t", tcp("cubic")), json!({"stop": 10 * MS}));
+    let run = run(&path(direction(10_000_000, 50 * MS), direction(10_000_000, 50 * MS), vec![flow]));
+    assert_eq!(run.tables.flows.bytes_received.get(run.flow("t")), Some(0));
+    assert!(!run.intervals("t").is_empty());
+}
