@@ -12,6 +12,7 @@ from tcplab.quantities import (
     rate_scale,
     rate_text,
     seconds,
+    size_scale,
     time_scale,
     time_text,
 )
@@ -25,7 +26,7 @@ from tcplab.quantities import (
         ([123_456_789.0], "123.5 Mbit/s"),
         ([9_999.0, 2_000_000_000.0], "0.000 Gbit/s"),
         ([5.0], "5.000 bit/s"),
-        ([0.0], "0 bit/s"),
+        ([0.0], "0 Mbit/s"),
     ],
 )
 def test_the_greatest_value_of_a_column_decides_its_unit_and_has_four_digits(
@@ -33,6 +34,12 @@ def test_the_greatest_value_of_a_column_decides_its_unit_and_has_four_digits(
 ) -> None:
     scale = rate_scale(values)
     assert f"{scale.number(values[0])} {scale.unit}" == shown
+
+
+def test_a_column_of_zeros_or_of_nothing_has_the_unit_that_readers_expect() -> None:
+    scales = (rate_scale, time_scale, size_scale)
+    for values in ([], [math.nan], [0.0, 0.0]):
+        assert [scale(values).unit for scale in scales] == ["Mbit/s", "ms", "kB"]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ class Scale:
 _RATES = (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0))
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+# The unit of a column where no value decides: all are zero, or there is none.
+_USUAL = ("Mbit/s", "ms", "kB")
 _DIGITS = 4
 
 
@@ -80,7 +82,8 @@ def index_scale(values: Iterable[float]) -> Scale:
 
 def _scale(values: Iterable[float], units: tuple[tuple[str, float], ...]) -> Scale:
     top = _top(values)
-    unit, divisor = next(((name, size) for name, size in units if top >= size), units[-1])
+    fitting = ((name, size) for name, size in units if (top >= size if top else name in _USUAL))
+    unit, divisor = next(fitting, units[-1])
     return Scale(unit, divisor, _decimals(top / divisor))
 
 

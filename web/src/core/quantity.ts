@@ -51,8 +51,11 @@ export function rounded(value: number): number {
   return Number((Math.round(value / size) * size).toPrecision(3));
 }
 
-const PREFIXES: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
-const SMALL: [number, string][] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+type Unit = [size: number, name: string];
+const PREFIXES: Unit[] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const SMALL: Unit[] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+// The units where all is zero.
+const USUAL = new Set(["ms", "Mbit/s", "kB"]);
 
 /** The scale of an axis whose largest value is `most`: what to divide by and the unit to name. */
 export function scaleOf(unit: string, most: number): { divide: number; unit: string } {
@@ -61,16 +64,10 @@ export function scaleOf(unit: string, most: number): { divide: number; unit: str
     const { divide, unit: named } = scaleOf("s", most / 1e9);
     return { divide: divide * 1e9, unit: named };
   }
-  if (unit === "s") {
-    // Nothing has no size: its axis is in seconds.
-    const found = SMALL.find(([factor]) => !size || size >= factor) ?? SMALL[SMALL.length - 1]!;
-    return { divide: found[0], unit: found[1] };
-  }
-  if (unit === "bit/s" || unit === "B") {
-    const found = PREFIXES.find(([factor]) => size >= factor) ?? PREFIXES[PREFIXES.length - 1]!;
-    return { divide: found[0], unit: found[1] + unit };
-  }
-  return { divide: 1, unit };
+  if (unit !== "s" && unit !== "bit/s" && unit !== "B") return { divide: 1, unit };
+  const units = unit === "s" ? SMALL : PREFIXES.map(([factor, prefix]): Unit => [factor, prefix + unit]);
+  const [divide, named] = units.find(([factor, name]) => (size ? size >= factor : USUAL.has(name))) ?? units[units.length - 1]!;
+  return { divide, unit: named };
 }
 
 /** Round numbers for an axis, four to seven that enclose all from `least` to `most`; from 0 where that is near. */

@@ -34,8 +34,18 @@ describe("quantities", () => {
     expect(base("20 Mbit/s")).toBe(20e6);
   });
 
+  it("are in the unit that readers expect where all are zero", () => {
+    expect(["s", "ns", "bit/s", "B", "packets"].map((unit) => scaleOf(unit, 0))).toEqual([
+      { divide: 1e-3, unit: "ms" },
+      { divide: 1e6, unit: "ms" },
+      { divide: 1e6, unit: "Mbit/s" },
+      { divide: 1e3, unit: "kB" },
+      { divide: 1, unit: "packets" },
+    ]);
+  });
+
   it("are shown in three digits", () => {
-    expect([shown(75_100_000, "ns"), scaleOf("ns", 141e6), scaleOf("s", 0)]).toEqual(["75.1 ms", { divide: 1e6, unit: "ms" }, { divide: 1, unit: "s" }]);
+    expect([shown(75_100_000, "ns"), scaleOf("ns", 141e6), shown(20e6, "ns")]).toEqual(["75.1 ms", { divide: 1e6, unit: "ms" }, "20 ms"]);
     expect([shown(9_480_000, "bit/s"), shown(0.0251, "s"), shown(17, "packets"), shown(null, "s")]).toEqual([
       "9.48 Mbit/s",
       "25.1 ms",
