@@ -40,6 +40,16 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
                 format!("would go on to {}, but the run ends at {}", time(stop.as_ns()), span(end));
             found.push((sentence, format!("flow {}", flow.name)));
         }
+        let left = Span::from_ns(end.as_ns().saturating_sub(flow.start.as_ns()));
+        if left < flow.base_rtt {
+            let sentence = format!(
+                "the run ends {} after the flow's start, less than its base RTT of {}, so that no round trip is \
+                 completed",
+                span(left),
+                span(flow.base_rtt)
+            );
+            found.push((sentence, format!("flow {}", flow.name)));
+        }
     }
     for (name, _, direction) in directions() {
         for change in direction.changes.iter().filter(|change| change.at.as_ns() >= end.as_ns()) {

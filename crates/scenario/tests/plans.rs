@@ -148,6 +148,17 @@ fn queues_with_settings_rarely_intended_are_warned_of() {
 }
 
 #[test]
+fn a_run_that_ends_within_the_first_round_trip_of_a_flow_is_warned_of() {
+    let mut plan = made("", "");
+    let why = "less than its base RTT of 40 ms, so that no round trip is completed";
+    plan.duration = Span::from_ms(1_039);
+    let early = format!("flow bulk: the run ends 39 ms after the flow's start, {why}");
+    assert!(warnings(&plan).contains(&early), "{:?}", warnings(&plan));
+    plan.duration = Span::from_ms(1_040);
+    assert!(!warnings(&plan).iter().any(|one| one.contains(why)));
+}
+
+#[test]
 fn a_maximum_below_where_a_receive_buffer_begins_is_warned_of() {
     let said = |settings: &str| warnings(&made(&format!(", right: {{{settings}}}"), ""));
     assert_eq!(
