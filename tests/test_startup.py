@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SCENARIO = ROOT / "scenarios/one-cubic.yaml"
 # Each takes 0.05 to 0.6 s to import.
@@ -73,3 +75,26 @@ def test_the_parts_of_the_library_are_attributes() -> None:
     command = "import tcplab; print(tcplab.study.run.__name__, tcplab.captures.read.__name__)"
     ended = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["run", "read"]
+
+
+INTERRUPTED = """
+import sys
+
+class Interrupts:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts)
+from tcplab.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["tcplab.process", "tcplab.cli.app"])
+def test_an_interrupt_while_the_first_modules_are_imported_has_no_traceback(module: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, module], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (130, "")

@@ -12,9 +12,12 @@ Names are imported when first used, so `import tcplab` costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+# `typing` would take a third of the time until Ctrl-C is handled.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tcplab import captures, study
     from tcplab.api import Run, RunFailedError, check, compare, load, run
     from tcplab.results import ResultsError

@@ -165,6 +165,8 @@ def _rates(progress: Progress) -> str:
 
 def _ending(run: Repetition, outcome: Outcome, wall: float) -> str:
     words = {"done": "done", "interrupted": "interrupted", "failed": "failed"}[outcome.status.value]
-    tail = f": {outcome.message}" if outcome.message else ""
+    # Of a single run, the error that follows says why.
+    is_said_later = outcome.status.value == "failed" and run.of == 1
+    tail = f": {outcome.message}" if outcome.message and not is_said_later else ""
     took = seconds(wall) if wall >= 120 else f"{wall:.2f} s"
     return f"{run.title}: {words} in {took}{tail}"

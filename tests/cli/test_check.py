@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,3 +79,40 @@ def _data() -> dict[str, Any]:
         "network": {"path": {"rate": "1 Mbit/s", "rtt": "9 ms"}},
         "flows": [flow],
     }
+
+
+@pytest.mark.parametrize("command", ["check", "run", "study", "cc check"])
+def test_a_file_without_permission_is_refused_in_the_same_words_by_all(
+    here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Whoever runs the tests may be root, to whom every file is open."""
+    file = here / "secret.yaml"
+    file.touch()
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def opened(_path: Path, *_arguments: object, **_settings: object) -> None:
+        raise denied
+
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(Path, "open", opened)
+    ended = tcplab(*command.split(), file)
+    assert ended.returncode == 2
+    assert "cannot be read: Permission denied" in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "report", "list"])
+def test_a_directory_without_permission_is_wrong_input(
+    here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (here / "secret").mkdir()
+
+    def refuse(path: Any, *_arguments: object, **_settings: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    for place, name in ((os, "scandir"), (Path, "stat"), (Path, "open")):
+        monkeypatch.setattr(place, name, refuse)
+    monkeypatch.setattr(Path, "is_dir", lambda _: True)
+    ended = tcplab(command, "secret")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("tcplab: error: secret")
+    assert "Permission denied" in ended.stderr

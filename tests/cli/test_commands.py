@@ -572,3 +572,13 @@ def test_a_terminal_of_unknown_width_gets_the_table(tcplab: Command, process: Co
     tcplab("run", "short.yaml", "--output", "result", "--no-report", "--quiet")
     shown = process("show", "result", COLUMNS="0", FORCE_COLOR="1", NO_COLOR="")
     assert "bulk" in shown.stdout
+
+
+@pytest.mark.parametrize("command", [["ping"], ["bulk", "run"]])
+def test_a_failure_of_the_other_end_is_said_once_and_by_the_name_that_was_given(
+    process: Callable[..., Any], command: list[str]
+) -> None:
+    ended = process(*command, "other.invalid", TCPLAB_TOKEN="")
+    assert ended.returncode == 4
+    assert "tcplab: error: other.invalid: the service asks for a token" in ended.stderr
+    assert (ended.stderr.count("token ("), "there: " in ended.stderr) == (1, False)

@@ -250,7 +250,7 @@ def test_what_cannot_be_read_is_bad_input(capture: Path, here: Path, tcplab: Com
     for name, said in (
         ("text", "not a pcap or pcapng file (magic 68 65 6c 6c)"),
         ("empty.pcap", "it has 0 bytes"),
-        ("nothing.pcap", "no such file or directory"),
+        ("nothing.pcap", "nothing.pcap: No such file or directory"),
         (".", "holds no captures"),
     ):
         if name == ".":

@@ -23,7 +23,9 @@ def refused(path: Path, error: OSError | ValueError) -> CaptureError:
         if error.errno is None:
             return CaptureError(str(error))
         hint = ": read it with sudo, or ask its owner" if isinstance(error, PermissionError) else ""
-        return CaptureError(f"{path}: {(error.strerror or str(error)).lower()}{hint}")
+        reason = error.strerror or str(error)
+        said = reason if isinstance(error, FileNotFoundError) else f"cannot be read: {reason}"
+        return CaptureError(f"{path}: {said}{hint}")
     return CaptureError(str(error))
 
 

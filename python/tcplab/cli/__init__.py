@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 
-from tcplab.process import open_streams, settle
+try:
+    # Ctrl-C must not print a traceback, from the first of our own lines on.
+    import signal
+
+    from tcplab.process import open_streams, settle
+except KeyboardInterrupt:
+    sys.exit(130)
 
 
 def main() -> None:

@@ -73,6 +73,9 @@ def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | N
             )
         except tcplab.RunFailedError as problem:
             said = str(problem).removeprefix(f"{problem.path}: ")
+            # The names of the two nodes are not the user's.
+            if said.startswith("there: "):
+                said = f"{host}{said.removeprefix('there')}"
             raise CommandError(said, Code.FAILED) from None
         except PlaceError as problem:
             raise CommandError(str(problem), Code.INPUT) from None

@@ -37,6 +37,9 @@ class Command(TyperCommand):
         for param in self.params:
             if param.type in self._ranges:
                 param.metavar = param.metavar or "N"
+            # Whoever opens the file says why it cannot be read, as of any other reason.
+            if hasattr(param.type, "readable"):
+                param.type.readable = False
         self.params += [
             TyperOption(
                 param_decls=["--quiet", "-q"],

@@ -131,6 +131,8 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
     if isinstance(problem, OSError) and problem.errno in _DISK:
         where = f" {problem.filename}" if problem.filename else ""
         return _error(f"cannot write{where}: {problem.strerror}"), Code.MACHINE
+    if isinstance(problem, PermissionError) and problem.filename:
+        return _error(f"{problem.filename}: {problem.strerror}"), Code.INPUT
     if isinstance(problem, MemoryError):
         return _error("out of memory", "sample less often, or run fewer at a time (--jobs)"), Code.MACHINE
     known = _known(problem)

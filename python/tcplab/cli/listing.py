@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,8 @@ def list_runs(
                 say("no results here yet: tcplab run SCENARIO makes them in runs/")
             return
         raise CommandError(f"{root}: no such directory", Code.INPUT)
+    # A search passes over directories that it may not read.
+    os.scandir(root).close()
     found = list_results(root)
     if json:
         say_json({"results": [{**vars(listed), "path": str(listed.path)} for listed in found]})

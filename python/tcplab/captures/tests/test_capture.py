@@ -74,5 +74,5 @@ def test_other_files_than_captures_are_rejected_with_their_magic(tmp_path: Path)
     text.write_text("these are notes")
     with pytest.raises(captures.CaptureError, match=r"notes\.txt: not a pcap or pcapng file"):
         captures.read(text)
-    with pytest.raises(captures.CaptureError, match="no such file"):
+    with pytest.raises(captures.CaptureError, match="No such file"):
         captures.read(tmp_path / "nothing.pcap")
