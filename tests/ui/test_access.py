@@ -292,3 +292,32 @@ def test_a_panel_without_curves_says_why_to_those_who_hear_it(page: Page, served
     expect(empty).to_have_attribute(
         "aria-label", re.compile("^Queue discipline state: The queue disciplines")
     )
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1280, 800)])
+def test_the_tools_of_a_laptop_are_in_one_row(page: Page, served: Served, width: int, height: int) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    opened(page, served)
+    assert len(rows(page, ".tools > *")) == 1
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+@pytest.mark.parametrize(("width", "count"), [(390, 2), (360, 2), (768, 1)])
+def test_the_bar_above_takes_two_rows_of_a_phone_and_one_of_a_tablet(
+    page: Page, served: Served, width: int, count: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page, served)
+    assert len(rows(page, ".topbar > *")) == count
+    name = page.get_by_role("button", name=re.compile(r"^small\.yaml")).bounding_box()
+    assert name is not None
+    assert name["width"] >= 70
+    expect(page.get_by_label("Simulate while editing")).to_be_checked()
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def rows(page: Page, parts: str) -> set[int]:
+    """The rows that these parts are in: parts of a row have the same middle."""
+    middles = "parts => parts.map(part => part.getBoundingClientRect()).filter(box => box.width)"
+    found: list[dict[str, float]] = page.locator(parts).evaluate_all(middles)
+    return {round((box["top"] + box["bottom"]) / 20) for box in found}

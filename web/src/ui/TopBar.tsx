@@ -40,7 +40,7 @@ export function TopBar() {
       </h1>
       {naming === undefined ? (
         <button ref={name} className="filename plain" title={version === null ? "Name it" : "Save a copy under another name"} onClick={() => setNaming(path)}>
-          {path}
+          <span className="name">{path}</span>
           {dirty && <span className="dot" title="Not saved" aria-label="not saved" />}
         </button>
       ) : (
@@ -89,10 +89,12 @@ export function TopBar() {
       <Jobs />
       <label className="check" title="Simulate after every change and redraw the curves">
         <input type="checkbox" checked={simulate} onChange={(event) => store.simulation.setSimulate(event.target.checked)} />
-        Simulate while editing
+        <span>
+          Simulate<span className="more"> while editing</span>
+        </span>
       </label>
       <label className="engine">
-        <span className="hush">Engine</span>
+        <span className="hush more">Engine</span>
         <select value={engine} onChange={(event) => store.simulation.setEngine(event.target.value)} aria-label="Engine">
           {session.engines.map((name) => (
             <option key={name} value={name}>
