@@ -139,7 +139,7 @@ def compare(runs: Sequence[Run], *, level: float = 0.95, omit: int | str | None 
     first = [repetitions[0] for repetitions in sources]
     figure = _figure(first)
     return Comparison(
-        title=" against ".join(labels) if len(labels) == 2 else ", ".join(labels),
+        title=" against ".join(reversed(labels)) if len(labels) == 2 else ", ".join(labels),
         labels=tuple(labels),
         summaries=summaries,
         differences=differences,

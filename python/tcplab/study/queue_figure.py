@@ -59,8 +59,8 @@ def queue_over_time(
 
 
 def of_all(fixed: Mapping[str, object]) -> str:
-    """The values of the axes that are the same for all that a figure shows, for its title."""
-    return f", {', '.join(str(label) for label in fixed.values())}" if fixed else ""
+    """The axes whose values are the same for all that a figure shows, for its title."""
+    return "".join(f", {axis} {label}" for axis, label in fixed.items() if label != "")
 
 
 def _series(row: CellSummary, store: Store, metric: str) -> tuple[str, Series] | None:

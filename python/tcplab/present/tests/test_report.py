@@ -103,6 +103,7 @@ def test_a_comparison_tests_every_figure_of_every_common_flow(tmp_path: Path) ->
     assert goodput.p_adjusted == 1
     assert "All runs executed the same plan." in found.notes
     assert "kernel against sim" in found.to_text()
+    assert found.title == "kernel against sim"
 
 
 def test_a_comparison_overlays_runs_by_line_style(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_an_axis_that_is_the_same_for_all_points_stands_in_the_title(tmp_path: P
     (made,) = drawn(tmp_path, "[{kind: tradeoff, where: {rtt: 10 ms}}]")
     assert isinstance(made, Chart)
     assert [trace.key for trace in made.traces] == ["reno", "cubic"]
-    assert made.title == "Goodput against delay, 10 ms"
+    assert made.title == "Goodput against delay, rtt 10 ms"
 
 
 def test_cells_that_share_a_heatmap_s_field_are_averaged_and_it_says_so(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_map_corrects_for_the_cells_of_each_field(tmp_path: Path) -> None:
 def test_a_map_is_called_by_what_all_its_fields_share(tmp_path: Path) -> None:
     text = STUDY.replace("repeat: 2", "  loss: {set: network.path.loss, values: [0 %, 1 %]}\nrepeat: 2")
     (made,) = drawn(tmp_path, "[{kind: map, over: rtt, by: cc, where: {loss: 1 %}}]", text)
-    assert made.title == "Greatest gain in goodput over cubic, 1 %"
+    assert made.title == "Greatest gain in goodput over cubic, loss 1 %"
 
 
 def test_laws_are_those_of_the_flow_as_it_is(tmp_path: Path) -> None:

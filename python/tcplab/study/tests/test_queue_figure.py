@@ -9,7 +9,7 @@ import pytest
 from tcplab.figures.model import Chart
 from tcplab.results import RunWriter
 from tcplab.results.tests.synthetic import MS, SECOND, plan
-from tcplab.study.queue_figure import queue_over_time
+from tcplab.study.queue_figure import of_all, queue_over_time
 from tcplab.study.store import Store
 from tcplab.study.tests.test_fairness_figure import Folders, row
 
@@ -58,3 +58,8 @@ def test_a_gauge_is_drawn_of_the_cells_whose_discipline_has_it_in_their_colours(
     assert (prob.y_label, delay.y_label) == ("prob", "delay (ms)")
     assert prob.traces[0].style == whole.traces[1].style
     assert drawn(tmp_path, "blue_prob", *cells) is None
+
+
+def test_a_title_names_the_axes_that_are_fixed_and_not_those_without_a_value() -> None:
+    assert of_all({"streams": 1, "group": "", "loss": "0 %"}) == ", streams 1, loss 0 %"
+    assert of_all({"group": ""}) == of_all({}) == ""
