@@ -70,6 +70,11 @@ export function scaleOf(unit: string, most: number): { divide: number; unit: str
   return { divide, unit: named };
 }
 
+/** The ends of an axis of curves: a little beyond their values; 0 and 1 of the unit shown where all are zero. */
+export function axisEnds(least: number, most: number, { divide }: { divide: number }): [number, number] {
+  return [least * 1.08, most > 0 ? most * 1.08 : least < 0 ? 0 : divide];
+}
+
 /** Round numbers for an axis, four to seven that enclose all from `least` to `most`; from 0 where that is near. */
 export function ticksAround(least: number, most: number): number[] {
   const near = least === most || (least > 0 && least < most / 2);

@@ -5,7 +5,7 @@ import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
-import { base, half, quantity, scaleOf, shown, ticksAround } from "./quantity";
+import { axisEnds, base, half, quantity, scaleOf, shown, ticksAround } from "./quantity";
 import { fields, fits, type Schema, schemaOf } from "./schema";
 import { EMPTY, TEMPLATES } from "./templates";
 import { read } from "./text";
@@ -42,6 +42,11 @@ describe("quantities", () => {
       { divide: 1e3, unit: "kB" },
       { divide: 1, unit: "packets" },
     ]);
+  });
+
+  it("have an axis from 0 to 1 of the unit shown where all are zero", () => {
+    expect(["s", "bit/s", "packets"].map((unit) => axisEnds(0, 0, scaleOf(unit, 0)))).toEqual([[0, 1e-3], [0, 1e6], [0, 1]]);
+    expect([axisEnds(0, 100, scaleOf("s", 100)), axisEnds(-100, 0, scaleOf("s", 0))]).toEqual([[0, 108], [-108, 0]]);
   });
 
   it("are shown in three digits", () => {

@@ -3,7 +3,7 @@
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { align, type CurvesHeader, inWords, type Line, reach, windowAfter } from "../core/curves";
-import { scaleOf, shown } from "../core/quantity";
+import { axisEnds, scaleOf, shown } from "../core/quantity";
 import { asMouse } from "./finger";
 import { playback } from "./playing";
 import { colour, flowColours, useThemeChange } from "./theme";
@@ -73,7 +73,8 @@ export function Chart(given: ChartProps) {
     made.setData([x, ...ys] as uPlot.AlignedData, false);
     made.batch(() => {
       made.setScale("x", { min: props.start, max: props.end });
-      made.setScale("y", { min: least * 1.08, max: most > 0 ? most * 1.08 : least < 0 ? 0 : 1 });
+      const [min, max] = axisEnds(least, most, scale);
+      made.setScale("y", { min, max });
     });
   }, [props.lines, props.start, props.end, props.marks, props.phases, least, most, shape, scale.unit]);
 
