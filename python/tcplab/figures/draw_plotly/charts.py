@@ -83,7 +83,11 @@ def _chart(chart: Chart) -> go.Figure:
     y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
     y_axis |= LOG if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
     if chart.y_log and chart.log_span is not None:
-        y_axis |= {"range": np.log10(chart.log_span).tolist()}
+        low, high = np.log10(chart.log_span).tolist()
+        y_axis |= {"range": [low, high]}
+        if 1 <= high - low < 2:
+            # plotly labels each of 1 to 9, and those of 0.8 to 1 overlap.
+            y_axis |= {"dtick": "D2"}
     made.update_layout(
         **_layout(_HEIGHT, [trace.key for trace in chart.traces]), barmode="group", xaxis=x_axis, yaxis=y_axis
     )
