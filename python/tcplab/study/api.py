@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tcplab.quantities import plural
 from tcplab.results.errors import ResultsError
 from tcplab.study.execute import Outcome, execute, reopened
-from tcplab.study.grid import Cell, as_yaml
+from tcplab.study.grid import Cell, as_yaml, label_of
 from tcplab.study.judge import Judgement, judge
 from tcplab.study.load import Asked, Study, load
 from tcplab.study.shipped import find
@@ -67,9 +67,12 @@ class StudyResults:
     @cached_property
     def judgements(self) -> list[Judgement]:
         """The study's expectations, judged."""
-        baseline = {axis: str(value) for axis, value in self.study.file.baseline.items()}
+        file, cells = self.study.file, self.outcome.cells
+        baseline = {axis: str(value) for axis, value in file.baseline.items()}
+        skip = file.quick.skip if self.study.quick else {}
+        left_out = {axis: [label_of(value) for value in values] for axis, values in skip.items()}
         return [
-            judge(statement, self.outcome.cells, self.results, baseline=baseline, level=self.level)
+            judge(statement, cells, self.results, baseline=baseline, level=self.level, left_out=left_out)
             for statement in self.study.expectations
         ]
 

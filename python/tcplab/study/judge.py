@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -70,19 +70,25 @@ def judge(
     *,
     baseline: Mapping[str, str],
     level: float = 0.95,
+    left_out: Mapping[str, Collection[str]] | None = None,
 ) -> Judgement:
     """Judge a statement by a study's data set (`tcplab.study.store.dataset`).
 
     A side of several figures has the standard error that their means give it to first order (the delta
     method). The interval is Student's with the Welch-Satterthwaite degrees of freedom, one-sided at `level`.
     `equivalent` is decided by two one-sided tests (Schuirmann 1987). Where every value is deterministic, the
-    difference itself decides, without an interval; a single repetition decides nothing.
+    difference itself decides, without an interval; a single repetition decides nothing. `left_out` has the
+    values that `--quick` leaves out of each axis.
     """
     every = list(dict.fromkeys([*figures(statement.left), *figures(statement.right)]))
     matching = {figure: _matching(figure, cells, baseline) for figure in every}
     missing = [figure for figure, found in matching.items() if not found]
     if missing:
-        reason = f"no cell matches {missing[0]}"
+        skipped = [
+            f"{axis}={label}" for axis, label in missing[0].where if label in (left_out or {}).get(axis, ())
+        ]
+        absent = f"--quick leaves out {' and '.join(skipped)}"
+        reason = absent if skipped else f"no cell matches {missing[0]}"
         return Judgement(statement, (_unknown({}, reason),))
     # A figure of one cell only stands beside every case of the others.
     several = [figure for figure in every if len(matching[figure]) > 1]

@@ -14,7 +14,12 @@ CC = AxisValues("cc", "cc", (Value("reno", ()), Value("cubic", ()), Value("bbr1"
 RTT = AxisValues("rtt", "rtt", (Value("10 ms", ()), Value("100 ms", ())))
 
 
-def judged(text: str, goodput: dict[str, list[float]], axes: list[AxisValues] | None = None) -> Judgement:
+def judged(
+    text: str,
+    goodput: dict[str, list[float]],
+    axes: list[AxisValues] | None = None,
+    left_out: dict[str, list[str]] | None = None,
+) -> Judgement:
     """A statement about cells whose labels, joined by a slash, are the keys."""
     found = cells(axes or [CC], "full", ["sim"])
     known = [cell for cell in found if "/".join(cell.labels.values()) in goodput]
@@ -24,7 +29,7 @@ def judged(text: str, goodput: dict[str, list[float]], axes: list[AxisValues] | 
         for number, value in enumerate(goodput["/".join(cell.labels.values())])
     ]
     frame = dataset(tuple(known), done, ["cc", "rtt"])
-    return judge(parse(text), known, frame, baseline={"cc": "cubic"})
+    return judge(parse(text), known, frame, baseline={"cc": "cubic"}, left_out=left_out)
 
 
 def test_a_clear_difference_holds_or_fails() -> None:
@@ -145,6 +150,12 @@ def test_what_no_cell_has_is_said() -> None:
     found = judged("goodput(cc=vegas) > 1 Mbit/s", {"cubic": [1.0, 2.0]})
     assert found.verdict is Verdict.UNDECIDED
     assert "vegas" in found.cases[0].reason
+
+
+def test_a_figure_that_quick_leaves_out_is_said_to_be() -> None:
+    found = judged("goodput(cc=bbr1) > 1 Mbit/s", {"cubic": [1.0, 2.0]}, left_out={"cc": ["bbr1"]})
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.cases[0].reason == "--quick leaves out cc=bbr1"
 
 
 def test_a_cell_whose_runs_failed_is_undecided() -> None:
