@@ -187,6 +187,7 @@ CONTAINERLAB = """name: pair
 topology:
   nodes: {a: {kind: linux}, b: {kind: linux}}
   links: [{endpoints: ["a:eth1", "b:eth1"]}]
+# containerlab tools netem set -n clab-pair-a -i eth1 --delay 5ms
 """
 
 

@@ -6,6 +6,7 @@ What a scenario cannot say is named, not dropped in silence.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tcplab.topologies import containerlab, miniedit
 from tcplab.topologies.imported import Imported, UnreadableError
@@ -22,7 +23,15 @@ def read_text(text: str, name: str) -> Imported:
     """The scenario of a text, by the ending of its file's name; raises UnreadableError."""
     path = Path(name)
     if path.suffix == ".mn":
-        return miniedit.read(text, path.stem)
-    if path.suffixes[-2:] in ([".clab", ".yml"], [".clab", ".yaml"]):
-        return containerlab.read(text)
-    raise UnreadableError("the ending says neither MiniEdit (.mn) nor containerlab (.clab.yml)")
+        found = miniedit.read(text, path.stem)
+    elif path.suffixes[-2:] in ([".clab", ".yml"], [".clab", ".yaml"]):
+        found = containerlab.read(text)
+    else:
+        raise UnreadableError("the ending says neither MiniEdit (.mn) nor containerlab (.clab.yml)")
+    if found.links and not any(_has_delay(link) for link in found.links):
+        found.notes.append("no link has a delay: set `delay`, or round trips take next to no time")
+    return found
+
+
+def _has_delay(link: dict[str, Any]) -> bool:
+    return any("delay" in settings for settings in (link, link.get("forward", {}), link.get("reverse", {})))

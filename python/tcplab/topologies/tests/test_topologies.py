@@ -125,6 +125,7 @@ def test_miniedit(tmp_path: Path) -> None:
         "link s1-r2: speedup",
         "controllers: switches learn by themselves",
     ]
+    assert not any("no link has a delay" in note for note in found.notes)
 
 
 def test_containerlab(tmp_path: Path) -> None:
@@ -142,6 +143,7 @@ def test_containerlab(tmp_path: Path) -> None:
     links = [(link["ends"], link.get("mtu")) for link in scenario["network"]["links"]]
     assert links == [(["h1", "r1"], "9000 B"), (["r1", "sw"], None), (["sw", "h2"], None)]
     assert found.left_out == ["h1: exec"]
+    assert found.notes == ["no link has a delay: set `delay`, or round trips take next to no time"]
 
 
 @pytest.mark.parametrize(
