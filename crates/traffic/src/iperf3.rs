@@ -83,7 +83,7 @@ impl Iperf3 {
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         let server = end.role == Role::Server;
-        if !server && !context.sleep_until(end.start()) {
+        if !server && (!context.sleep_until(end.start()) || context.over()) {
             return Ok(());
         }
         let mut process = match self.server {

@@ -31,6 +31,14 @@ impl Clock {
     pub fn instant(&self, time: u64) -> u64 {
         self.start.saturating_add(time)
     }
+
+    /// Sleeps until `time`; false if the run ends before, or `stop` is raised. On a busy machine a thread may wake up when the
+    /// run is over: `time` has come then all the same.
+    fn sleep_until(&self, time: u64, stop: &AtomicBool) -> bool {
+        let due = time.min(self.duration);
+        let has_come = clock::sleep_until(self.instant(due), stop) || self.now() >= due;
+        has_come && time < self.duration
+    }
 }
 
 /// Services of the node that a started flow needs.
@@ -61,8 +69,7 @@ impl Context {
 
     /// Sleeps until `time` of the run; false if the run is over first.
     pub fn sleep_until(&self, time: u64) -> bool {
-        let due = time.min(self.clock.duration);
-        clock::sleep_until(self.clock.instant(due), &self.stop) && time < self.clock.duration
+        self.clock.sleep_until(time, &self.stop)
     }
 }
 
@@ -84,4 +91,20 @@ pub struct Handle {
     pub totals: Arc<Totals>,
     /// Ends when all streams have.
     pub thread: JoinHandle<()>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_has_come_is_not_missed_where_the_run_is_over_by_now() {
+        let clock = Clock { start: clock::now().saturating_sub(500), duration: 1 << 60 };
+        let stopped = AtomicBool::new(true);
+        assert!(clock.sleep_until(400, &stopped));
+        assert!(!clock.sleep_until(1 << 59, &stopped));
+        let short = Clock { duration: 450, ..clock };
+        assert!(short.sleep_until(400, &stopped));
+        assert!(!short.sleep_until(450, &AtomicBool::new(false)));
+    }
 }
