@@ -294,6 +294,14 @@ def test_a_panel_without_curves_says_why_to_those_who_hear_it(page: Page, served
     )
 
 
+def test_a_panel_whose_table_is_not_sampled_says_so(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO + "sample: {sockets: off}\n")
+    simulated(page)
+    expect(chart(page, "Congestion window")).to_contain_text(
+        "The scenario samples no sockets (sample: {sockets: off})."
+    )
+
+
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (1280, 800)])
 def test_the_tools_of_a_laptop_are_in_one_row(page: Page, served: Served, width: int, height: int) -> None:
     page.set_viewport_size({"width": width, "height": height})

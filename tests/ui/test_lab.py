@@ -198,6 +198,11 @@ def test_curves_of_a_kernel_run_grow_while_it_goes_on(page: Page, served: Served
             "(of) => Number(document.querySelector(`.chart[data-panel='${of}']`)?.dataset.samples) >= 20",
             arg=panel,
         )
+    # On a busy machine some have no goodput: that of a flow is late.
+    for _ in range(600):
+        if len(times) >= 20:
+            break
+        page.wait_for_timeout(100)
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".chip.run")).to_contain_text("kernel")
     assert len(times) >= 20

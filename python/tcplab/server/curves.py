@@ -95,7 +95,7 @@ def curves(
     more: dict[str, Any] | None = None,
 ) -> bytes:
     """Every series of these panels from `start` to `end` ns as one message (`frames.encode`)."""
-    duration = int(plan["duration"])
+    duration = library.lasted(run_dir, plan)
     stop = duration if end is None else min(end, duration)
     window = Window(max(0, start), max(stop, start + 1), max(50, min(points, MAX_POINTS)))
     window.margin = max((window.end - window.start) // 50, _MIN_MARGIN, _longest_step(plan))
@@ -127,9 +127,26 @@ def curves(
         "series": window.series,
         "phases": list(_phases(run_dir, window)),
         "marks": list(_marks(queues, window)) if queues is not None else [],
+        "unsampled": dict(_unsampled(panels, plan)),
         **(more or {}),
     }
     return encode(header, window.arrays)
+
+
+def _unsampled(panels: tuple[str, ...], plan: Plan) -> Iterator[tuple[str, str]]:
+    """The panels whose table is not sampled, each with the key of `sample` that is off."""
+    sample = plan["sample"]
+    tables = {
+        "intervals": ("flows", sample["flows"]),
+        "sockets": ("sockets", sample["sockets"]),
+        "queues": ("queues", sample["queues"]),
+    }
+    for name in panels:
+        source = PANELS[name]
+        if isinstance(source, Source):
+            key, interval = tables[source.table]
+            if not interval:
+                yield name, key
 
 
 def _longest_step(plan: Plan) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tcplab._core import Document
+    from tcplab.plan.types import Plan
     from tcplab.scenario import Scenario
 
 __all__ = [
@@ -171,14 +172,31 @@ def rows(run_dir: Path, table: str, columns: list[str], start: int, end: int) ->
     """Some columns of a table's rows from `start` to `end` ns, without reading the rest of the file."""
     import polars as pl
 
-    file = run_dir / f"{table}.parquet"
-    if not file.exists():
-        from tcplab.results import read_table
+    return _lazy(run_dir, table).filter(pl.col("time").is_between(start, end)).select(columns).collect()
 
-        frame = read_table(run_dir, table).lazy()
-    else:
-        frame = pl.scan_parquet(file)
-    return frame.filter(pl.col("time").is_between(start, end)).select(columns).collect()
+
+def _lazy(run_dir: Path, table: str) -> pl.LazyFrame:
+    import polars as pl
+
+    file = run_dir / f"{table}.parquet"
+    if file.exists():
+        return pl.scan_parquet(file)
+    from tcplab.results import read_table
+
+    return read_table(run_dir, table).lazy()
+
+
+def lasted(run_dir: Path, plan: Plan) -> int:
+    """How long a run took, ns: less than its plan's `duration` where all flows had ended in half of that.
+
+    Otherwise it is the `duration`, so that runs whose flows end at about the same time have the same axis.
+    """
+    import polars as pl
+
+    duration = int(plan["duration"])
+    end, all_through = pl.col("end"), pl.col("complete").all() & pl.col("end").is_not_null().all()
+    latest, is_over = _lazy(run_dir, "flows").select(end.max(), all_through.alias("over")).collect().row(0)
+    return int(latest) if is_over and 0 < (latest or 0) <= duration // 2 else duration
 
 
 def write_report(path: Path) -> Path:

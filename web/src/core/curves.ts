@@ -27,6 +27,8 @@ export interface CurvesHeader {
   series: SeriesAbout[];
   phases: { flow: string; times: number[]; names: string[] }[];
   marks: { link: string; direction: string; kind: "drop" | "loss" | "mark"; times: number[]; counts: number[] }[];
+  /** Panels without a table, with the key of `sample` that is off. */
+  unsampled: Record<string, string>;
   run?: string;
   wall?: number;
   packets?: number;

@@ -29,6 +29,8 @@ const TITLES: Record<string, string> = {
 // Why a panel can be without lines.
 const ABSENT: Record<string, string> = {
   ssthresh: "No threshold is set before the first loss.",
+  queue: "No packet waited in a queue.",
+  sojourn: "No packet waited in a queue.",
   jain: "No flows share a bottleneck.",
   control: "These congestion controls export no state.",
   discipline: "The queue disciplines export no state, or no packet waited.",
@@ -156,7 +158,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
             whole={whole}
             phases={panel === "cwnd" ? phases : NOTHING}
             marks={panel === "queue" || panel === "cwnd" ? marks : NOTHING}
-            absent={ABSENT[panel]}
+            absent={absent(panel)}
             playhead={playhead}
             onZoom={(to) => void store.simulation.zoom(to)}
           />
@@ -164,6 +166,11 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
       </div>
     </div>
   );
+
+  function absent(panel: string): string | undefined {
+    const off = base?.header.unsampled[panel];
+    return off ? `The scenario samples no ${off} (sample: {${off}: off}).` : ABSENT[panel];
+  }
 
   function toggle(key: string): void {
     store.set({ hidden: { ...hidden, [key]: !hidden[key] } });

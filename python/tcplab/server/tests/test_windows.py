@@ -199,6 +199,20 @@ def test_of_requests_the_socket_is_shown_that_sends_most(tmp_path: Path) -> None
     assert shown.max() > run.sockets.filter(node="left")["cwnd"].to_numpy().max()
 
 
+def test_a_run_whose_flows_end_early_is_shown_until_then(tmp_path: Path) -> None:
+    flow = {"name": "bulk", "kind": "tcp", "bytes": "1 MB"}
+    path = {"rate": "10 Mbit/s", "rtt": "20 ms"}
+    asked = {"tcplab": 1, "name": "early", "network": {"path": path}, "flows": [flow]}
+    asked["sample"] = {"sockets": "off"}
+    for duration, shown in (("60 s", None), ("1500 ms", 1.5)):
+        run = tcplab.run(asked | {"duration": duration}, out=tmp_path / duration)
+        end = float(run.flows["end"].to_numpy().max()) / 1e9
+        assert 0.8 < end < 1.1
+        header, _ = decoded(curves.curves(run.run_dirs[1], run.plan, panels=("goodput", "cwnd")))
+        assert header["duration"] == header["end"] == (shown or end)
+        assert header["unsampled"] == {"cwnd": "sockets"}
+
+
 def test_a_window_between_two_samples_has_the_lines_that_cross_it(tmp_path: Path) -> None:
     flows = [{"name": "bulk", "kind": "tcp"}, {"name": "ping", "kind": "ping", "interval": "2 s"}]
     asked = {
