@@ -310,6 +310,19 @@ def test_the_tools_of_a_laptop_are_in_one_row(page: Page, served: Served, width:
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_menu_of_the_tools_is_shown_whole(page: Page, served: Served, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page, served)
+    page.get_by_role("button", name="Arrange automatically", exact=True).click()
+    menu, canvas = (page.locator(place).bounding_box() for place in (".layouts .menu", ".canvas"))
+    assert menu is not None
+    assert canvas is not None
+    assert canvas["x"] <= menu["x"]
+    assert menu["x"] + menu["width"] <= canvas["x"] + canvas["width"]
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 @pytest.mark.parametrize(("width", "count"), [(390, 2), (360, 2), (768, 1)])
 def test_the_bar_above_takes_two_rows_of_a_phone_and_one_of_a_tablet(
     page: Page, served: Served, width: int, count: int

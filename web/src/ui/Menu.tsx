@@ -45,7 +45,7 @@ export function Menu({ button, label, title, className = "", children }: Props) 
       }}
       onBlur={(event) => event.relatedTarget && !root.current?.contains(event.relatedTarget) && setPlaced(undefined)}
     >
-      <button ref={opener} type="button" aria-expanded={open} aria-label={label} title={title} onClick={() => setPlaced(open ? undefined : beside(opener.current!.getBoundingClientRect()))}>
+      <button ref={opener} type="button" aria-expanded={open} aria-label={label} title={title} onClick={() => setPlaced(open ? undefined : beside(opener.current!))}>
         {button}
       </button>
       {open && <div className="menu" style={placed}>{children(close)}</div>}
@@ -53,13 +53,28 @@ export function Menu({ button, label, title, className = "", children }: Props) 
   );
 }
 
-/** Below the button or above it, wherever there is more room, and within the window. */
-function beside({ top, bottom, left }: DOMRect): CSSProperties {
+/** Below the button or above it, wherever there is more room, and within what is shown of its surroundings. */
+function beside(button: Element): CSSProperties {
+  const { top, bottom, left, right } = button.getBoundingClientRect();
+  const [start, end] = shownAround(button);
+  const leftwards = left + WIDEST > end && right - start > end - left;
   const [above, below] = [top - EDGE, window.innerHeight - bottom - EDGE];
   const up = below < Math.min(above, 400);
   return {
     maxHeight: up ? above : below,
     ...(up ? { bottom: "100%" } : { top: "100%" }),
-    ...(left + WIDEST > window.innerWidth ? { right: 0 } : { left: 0 }),
+    maxWidth: Math.min(WIDEST, leftwards ? right - start : end - left),
+    ...(leftwards ? { right: 0 } : { left: 0 }),
   };
+}
+
+/** From where to where an element's surroundings are not clipped, px of the window. */
+function shownAround(element: Element): [start: number, end: number] {
+  let [start, end] = [0, window.innerWidth];
+  for (let around = element.parentElement; around; around = around.parentElement) {
+    if (getComputedStyle(around).overflowX === "visible") continue;
+    const { left, right } = around.getBoundingClientRect();
+    [start, end] = [Math.max(start, left), Math.min(end, right)];
+  }
+  return [start, end];
 }
