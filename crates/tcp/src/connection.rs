@@ -42,7 +42,7 @@ pub struct Connection {
     merges: bool,
     pub(crate) sk: TcpSock,
     pub(crate) timers: Timers,
-    /// None: empty, and lent by nobody.
+    /// None: it is empty. It comes with what is lent, or with the first segment or notice.
     outbox: Option<Box<Outbox>>,
     pub(crate) ecn: EcnState,
     pub(crate) snd: Sender,
@@ -452,7 +452,7 @@ impl Connection {
         }
     }
 
-    /// Takes back the outbox, which is empty. One of its own takes that one's place.
+    /// Gives back the outbox, which is empty. One that the endpoint made itself replaces the caller's.
     #[inline]
     pub fn return_outbox(&mut self, outbox: &mut Option<Box<Outbox>>) {
         debug_assert!(self.is_drained(), "something is left to poll for");

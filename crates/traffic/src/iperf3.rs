@@ -123,15 +123,16 @@ fn warn(end: &End, context: &Context) {
     }
 }
 
-/// Says so where a test that began late goes on after the run.
+/// Warns of a test that began late and outlasts the run.
 fn warn_if_late(end: &End, context: &Context, begin: u64) {
     let duration = context.clock.duration;
     let late = begin.saturating_sub(end.start());
     if late > LATE && end.stop(duration).saturating_add(late) > duration {
         let name = &end.flow.name;
         let ms = late / 1_000_000;
-        let message =
-            format!("{name}: iperf3 began {ms} ms late, and goes on after the run, which is left out");
+        let message = format!(
+            "{name}: iperf3 began {ms} ms late and outlasts the run: intervals that end after it are left out"
+        );
         context.sink.warning(message, "let the run last some seconds longer than the flow".into());
     }
 }
