@@ -28,6 +28,8 @@ impl CommandTimeout {
                 thread::sleep(LOOK);
                 let passed = clock::now().saturating_sub(last.load(Ordering::Relaxed));
                 if u128::from(passed) > silence.as_nanos() {
+                    // Into another pipe, which the caller reads when the connection has ended.
+                    eprintln!("the agent received no command for {:.1} s", passed as f64 / 1e9);
                     std::process::exit(TIMED_OUT);
                 }
             }

@@ -1,9 +1,11 @@
 //! The session: commands in, answers out.
 
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
@@ -31,6 +33,9 @@ use crate::run::{Parts, Run};
 
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
+
+/// Maximum commands that wait for those before them.
+const WAITING: usize = 1024;
 
 /// Why a command is refused, and what to do about it.
 struct Refusal {
@@ -86,18 +91,59 @@ pub fn main(new_net: bool, silence: Option<Duration>) -> u8 {
     }
     let timeout = silence.map(CommandTimeout::start);
     hello();
+    let (sender, commands) = mpsc::sync_channel(WAITING);
+    let (ask_time, times_asked) = mpsc::sync_channel(WAITING);
+    let started = start_thread("clock", move || times_asked.into_iter().for_each(tell_time))
+        .and_then(|()| start_thread("commands", move || read(timeout, &sender, &ask_time)));
+    if let Err(error) = started {
+        output::refuse(None, &format!("cannot start a thread: {error}"), "end other programs");
+        return 3;
+    }
     let mut session = Session::default();
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
-        if let Some(timeout) = &timeout {
-            timeout.restart();
-        }
-        if !line.trim().is_empty() {
-            serve(&line, &mut session, &current);
-        }
+    for parsed in commands {
+        serve(parsed, &mut session, &current);
     }
     end(&current);
     0
+}
+
+fn start_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.into()).spawn(work).map(drop)
+}
+
+/// A command, or the number of one that cannot be understood and the reason.
+type Parsed = Result<Request, (Option<u64>, serde_json::Error)>;
+
+/// Reads commands until the input ends.
+///
+/// The caller must not take this agent for dead while it loads a control, nor the agent its caller while the output is full.
+/// So the time is given beside the other commands, and nothing is written here.
+fn read(timeout: Option<CommandTimeout>, commands: &SyncSender<Parsed>, ask_time: &SyncSender<Option<u64>>) {
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        if let Some(timeout) = &timeout {
+            timeout.restart();
+        }
+        if line.trim().is_empty() {
+            continue;
+        }
+        match parse(&line) {
+            // As many that are not answered have a caller who reads no answers.
+            Ok(Request { id, command: Command::Clock }) => drop(ask_time.try_send(id)),
+            parsed => {
+                if commands.send(parsed).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn parse(line: &str) -> Parsed {
+    serde_json::from_str(line).map_err(|error| {
+        let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
+        (id, error)
+    })
 }
 
 fn end(current: &Current) {
@@ -126,11 +172,10 @@ fn hello() {
     }));
 }
 
-fn serve(line: &str, session: &mut Session, current: &Current) {
-    let request: Request = match serde_json::from_str(line) {
+fn serve(parsed: Parsed, session: &mut Session, current: &Current) {
+    let request = match parsed {
         Ok(request) => request,
-        Err(error) => {
-            let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
+        Err((id, error)) => {
             let hint = "docs/agent-protocol.md lists the commands";
             return output::refuse(id, &format!("cannot understand the command: {error}"), hint);
         }
@@ -175,7 +220,7 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
             }
             Ok(json!({}))
         }
-        Command::Clock => Ok(json!({"monotonic": clock::now(), "realtime_lead": clock::realtime_lead()})),
+        Command::Clock => return tell_time(request.id),
         Command::Host { sysctls } => Ok(host::describe(&sysctls)),
     };
     match answer {
@@ -184,14 +229,17 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
     }
 }
 
+fn tell_time(id: Option<u64>) {
+    output::ok(id, json!({"monotonic": clock::now(), "realtime_lead": clock::realtime_lead()}));
+}
+
 /// Answers when the path has been measured: other commands are served meanwhile.
 fn measure(id: Option<u64>, reflector: SocketAddr, token: u64) {
-    let measured = std::thread::Builder::new().name("path".into()).spawn(move || {
-        match path::measure(reflector, token) {
+    let measured =
+        thread::Builder::new().name("path".into()).spawn(move || match path::measure(reflector, token) {
             Ok(found) => output::ok(id, found),
             Err(error) => output::refuse(id, &format!("cannot measure the path to {reflector}: {error}"), ""),
-        }
-    });
+        });
     if let Err(error) = measured {
         output::refuse(id, &format!("cannot start a thread: {error}"), "end other programs");
     }

@@ -2,9 +2,11 @@
 
 mod lab;
 
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lab::{Lab, MS, SECOND};
+use lab::{Agent, Lab, MS, SECOND};
 use serde_json::{Value, json};
 
 fn bulk() -> Value {
@@ -38,6 +40,56 @@ fn mistakes_are_named_with_their_hint() {
         &lab.b.ask(json!({"do": "configure", "node": "b", "dir": "/nonexistent"})),
         "/nonexistent",
     );
+}
+
+#[test]
+fn the_clock_is_answered_while_another_command_is_served() {
+    let mut agent = Agent::start(&["node"]);
+    let slow = agent.send(json!({"do": "host", "sysctls": vec!["net.ipv4.tcp_rmem"; 200_000]}));
+    let clock = agent.send(json!({"do": "clock"}));
+    let first = agent.wait_for(|e| e["id"] == slow || e["id"] == clock);
+    assert_eq!(first["id"], clock);
+    assert!(agent.wait_for(|e| e["id"] == slow)["sysctls"]["net.ipv4.tcp_rmem"].is_string());
+}
+
+#[test]
+fn commands_are_read_while_nobody_reads_the_answers() {
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_tcplab-agent"))
+        .arg("node")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the agent starts");
+    let mut input = agent.stdin.take().expect("piped");
+    let (sender, written) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // An answer that fills the pipe, and more commands than another holds (pipe(7): 64 KiB).
+        let names: Vec<String> = (0..20_000).map(|number| format!("none.{number}")).collect();
+        let wrote = writeln!(input, "{}", json!({"do": "host", "sysctls": names}))
+            .and_then(|()| (0..20_000).try_for_each(|_| writeln!(input, "{}", json!({"do": "clock"}))));
+        let _ = sender.send(wrote.is_ok());
+        input
+    });
+    let read = written.recv_timeout(Duration::from_secs(60));
+    agent.kill().and_then(|()| agent.wait()).expect("a process to end");
+    assert_eq!(read, Ok(true));
+}
+
+#[test]
+fn an_agent_that_receives_no_command_ends_and_says_why() {
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_tcplab-agent"))
+        .args(["node", "--silence", "1"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the agent starts");
+    let input = agent.stdin.take();
+    let ended = agent.wait_with_output().expect("the agent ends");
+    drop(input);
+    assert_eq!(ended.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.starts_with("the agent received no command for "), "{said:?}");
 }
 
 #[test]

@@ -85,7 +85,13 @@ impl Agent {
     }
 
     /// Sends a command and returns its answer.
-    pub fn ask(&mut self, mut command: Value) -> Value {
+    pub fn ask(&mut self, command: Value) -> Value {
+        let id = self.send(command);
+        self.wait_for(|e| e["id"] == id)
+    }
+
+    /// Sends a command and returns its number.
+    pub fn send(&mut self, mut command: Value) -> u64 {
         self.ids += 1;
         let id = self.ids;
         command["id"] = id.into();
@@ -94,7 +100,7 @@ impl Agent {
         }
         let input = self.input.as_mut().expect("open");
         writeln!(input, "{command}").expect("the agent reads");
-        self.wait_for(|e| e["id"] == id)
+        id
     }
 
     /// Sends a command that must succeed.

@@ -51,6 +51,7 @@ _HINTS = (
     ("connection refused", "check that sshd runs there, and on which port"),
     ("timed out", "check that the host is up and that its firewall lets ssh in"),
     ("no route to host", "check that the host is up: {ssh}"),
+    ("received no command", "check the connection to it, and that this machine is not overloaded"),
 )
 
 
