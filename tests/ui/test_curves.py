@@ -102,7 +102,7 @@ def test_a_stretch_that_is_dragged_over_is_read_again_in_detail(page: Page, serv
     asked = parse_qs(urlsplit(answer.value.url).query)
     start, end = float(asked["from"][0]), float(asked["to"][0])
     assert 0.5 < start < 1 < end < 1.75
-    assert asked["panels"] == ["goodput,cwnd,rtt,queue"]
+    assert asked["panels"] == ["goodput,cwnd,rtt,queue,echo"]
     expect(whole).to_be_visible()
     # Every panel shows that stretch: a further one is within it.
     with page.expect_response(re.compile(r"/api/curves")) as answer:
@@ -152,6 +152,19 @@ def test_panels_of_what_the_report_works_out(page: Page, served: Served) -> None
     # A panel without curves says why.
     write(page, SCENARIO)
     expect(page.locator('.chart[data-panel="Jain\'s index"]')).to_contain_text("No flows share")
+
+
+def test_round_trips_by_size_are_shown_where_a_run_has_echoes(page: Page, served: Served) -> None:
+    opened(page, served)
+    simulated(page)
+    by_size = chart(page, "Round-trip time by message size")
+    expect(by_size).to_have_count(0)
+    echo = "{name: echo, kind: echo, sizes: 1..64, iterations: 20, clients: 1}"
+    write(page, SCENARIO.replace("{name: bulk, kind: tcp, cc: reno}", echo))
+    expect(by_size).to_have_attribute("data-lines", "1")
+    expect(by_size).to_have_attribute(
+        "aria-label", re.compile(r"echo 2\d(\.\d)? ms at 1 B to \d+(\.\d)? ms at 64 B")
+    )
 
 
 def test_the_phases_of_controls_have_a_legend(page: Page, served: Served) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -72,24 +72,31 @@ def compared_part(runs: Sequence[Run], labels: Sequence[str]) -> EchoPart | None
 
 def echo_flows(run: Run) -> list[EchoFlow]:
     """The echo flows of a run, all repetitions pooled."""
-    planned = [flow for flow in run.plan.get("flows", ()) if "iterations" in flow]
     flows = []
-    for flow in planned:
-        of_flow = pl.col("flow") == flow["name"]
-        series = from_tables(run.tables["echoes"].filter(of_flow), run.tables["echo_batches"].filter(of_flow))
-        if not series:
-            continue
-        echoes = statistics(
-            series,
-            clients=int(flow["streams"]),
-            iterations=int(flow["iterations"]),
-            warmup=int(flow.get("warmup") or 0),
-            level=LEVEL,
-            label=_label(flow, planned),
-        )
+    for flow, echoes in echoes_of(run):
         grids = tuple(_grid(table) for table in tables(echoes))
         flows.append(EchoFlow(flow["name"], echoes, grids, tuple(explain(echoes, way(run.plan, flow)))))
     return flows
+
+
+def echoes_of(run: Run) -> Iterator[tuple[Flow, Echoes]]:
+    """Each echo flow of a run that has results, with their statistics."""
+    planned = [flow for flow in run.plan.get("flows", ()) if "iterations" in flow]
+    for flow in planned:
+        of_flow = pl.col("flow") == flow["name"]
+        series = from_tables(run.tables["echoes"].filter(of_flow), run.tables["echo_batches"].filter(of_flow))
+        if series:
+            yield (
+                flow,
+                statistics(
+                    series,
+                    clients=int(flow["streams"]),
+                    iterations=int(flow["iterations"]),
+                    warmup=int(flow.get("warmup") or 0),
+                    level=LEVEL,
+                    label=_label(flow, planned),
+                ),
+            )
 
 
 def _label(flow: Flow, flows: Sequence[Flow]) -> str:

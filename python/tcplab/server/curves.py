@@ -59,7 +59,7 @@ _COLUMNS = {
     "sojourn": Source("queues", "sojourn", "s", 1e-9),
 }
 PANELS: dict[str, Source | Derived] = {**_COLUMNS, **DERIVED}
-DEFAULT_PANELS = ("goodput", "cwnd", "rtt", "queue")
+DEFAULT_PANELS = ("goodput", "cwnd", "rtt", "queue", "echo")
 
 
 @dataclass

@@ -30,7 +30,7 @@ class Derived:
     make: Callable[[Samples, int, int], Iterator[Made]]
     """Of samples, between two times, ns."""
     across: str = "time"
-    """`time`, or the unit of the abscissa of a distribution, which is over the window's samples alone."""
+    """`time`, or the unit of the abscissa of another abscissa."""
 
 
 def jain(samples: Samples, start: int, end: int) -> Iterator[Made]:
@@ -100,6 +100,15 @@ def sojourn_distribution(samples: Samples, start: int, end: int) -> Iterator[Mad
             yield {**_way(hop), "unit": ""}, x, y
 
 
+def echo(samples: Samples, start: int, end: int) -> Iterator[Made]:
+    """Mean round-trip time of each echo flow's messages by their size, over the whole run."""
+    for flow, echoes in windows.echoes_of(samples.run):
+        sizes = np.array([one.size for one in echoes.sizes], dtype=np.float64)
+        means = np.array([one.mean for one in echoes.sizes]) / 1e9
+        about = {"label": flow["name"], "flow": flow["name"], "stream": 0, "unit": "s", "log": True}
+        yield about, sizes, means
+
+
 DERIVED: dict[str, Derived] = {
     "jain": Derived("", jain),
     "control": Derived("", control_gauges),
@@ -107,6 +116,7 @@ DERIVED: dict[str, Derived] = {
     "classes": Derived("s", class_delays),
     "rtt-cdf": Derived("", rtt_distribution, across="s"),
     "sojourn-cdf": Derived("", sojourn_distribution, across="s"),
+    "echo": Derived("s", echo, across="B"),
 }
 
 

@@ -11,10 +11,11 @@ from tcplab.analysis.statistics import empirical_cdf, jain_over_time
 from tcplab.figures.runs.source import Source
 from tcplab.plan.paths import Hop
 from tcplab.plan.types import Plan
+from tcplab.present.echo import echoes_of
 from tcplab.results import TABLES, Run, conform
 from tcplab.results.run import Tables
 
-__all__ = ["Hop", "Samples", "bottlenecks", "empirical_cdf", "in_window", "jain_over_time"]
+__all__ = ["Hop", "Samples", "bottlenecks", "echoes_of", "empirical_cdf", "in_window", "jain_over_time"]
 
 
 def in_window(run_dir: Path, plan: Plan, start: int, end: int) -> Samples:
@@ -29,6 +30,10 @@ def bottlenecks(samples: Samples) -> dict[Hop, list[str]]:
     return Source(samples, {}).bottlenecks()
 
 
+# Of a flow of very many echoes only the first have a time each.
+_WHOLE = ("echoes", "echo_batches")
+
+
 class _Window(Tables):
     """The tables of one run, of which the rest of each file is not read."""
 
@@ -40,7 +45,7 @@ class _Window(Tables):
         if name not in self._frames:
             file = self._place / f"{name}.parquet"
             inside = pl.col("time").is_between(self._start, self._end)
-            timed = any(column.name == "time" for column in TABLES[name])
+            timed = name not in _WHOLE and any(column.name == "time" for column in TABLES[name])
             if not timed or not file.exists():
                 whole = super().__getitem__(name)
                 self._frames[name] = whole.filter(inside) if timed else whole

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inWords, type Line } from "./curves";
+import { inWords, type Line, reach, shadeOf } from "./curves";
 
 const line: Line = { panel: "cwnd", label: "bulk", unit: "segments", run: 0, x: [0, 1, 2], y: [1, 9, 2] };
 
@@ -13,6 +13,17 @@ test("a distribution comes to its median, in the unit of its abscissa", () => {
   expect(inWords([shares])).toBe("bulk median 20 ms");
 });
 
+test("round trips by size come to those of the smallest and largest message", () => {
+  const sizes = { ...line, label: "echo", across: "B", unit: "s", log: true, x: [1, 64, 65536], y: [0.0002, 0.0003, 0.011] };
+  expect(inWords([sizes])).toBe("echo 200 µs at 1 B to 11 ms at 65536 B");
+  expect(reach([{ ...sizes, x: [64], y: [1] }])).toEqual([32, 128]);
+});
+
 test("the ghost of the former result has no words", () => {
   expect(inWords([{ ...line, run: -1 }])).toBe("");
+});
+
+test("runs over a simulation have its colour darker and lighter", () => {
+  const page = { text: "#000000", surface: "#ffffff" };
+  expect([0, 1, 2, 3].map((run) => shadeOf("#804020", run, page))).toEqual(["#804020", "#402010", "#c0a090", "#402010"]);
 });

@@ -11,8 +11,10 @@ export interface SeriesAbout {
   stream?: number;
   link?: string;
   direction?: string;
-  /** Of a distribution: the unit of its abscissa, which is not time. */
+  /** The unit of an abscissa that is not time, as of a distribution. */
   across?: string;
+  /** Whether both axes are logarithmic. */
+  log?: boolean;
   /** The mean of the samples in the window; a distribution and live curves have none. */
   mean?: number | null;
   /** The publisher of this figure, and its name: figures of one group and unit share a chart. */
@@ -80,16 +82,30 @@ export function tints(given: Line[], names: { flows: string[]; links: string[] }
   });
 }
 
+/**
+ * The colour of a run's line. Where samples are dense, dashes run into each other: so runs are darker or lighter
+ * than the simulation too.
+ */
+export function shadeOf(tint: string, run: number, { text, surface }: { text: string; surface: string }): string {
+  if (run <= 0) return tint;
+  const [own, other] = [tint, run % 2 ? text : surface].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  return `#${own!.map((part, index) => Math.round((part + other![index]!) / 2).toString(16).padStart(2, "0")).join("")}`;
+}
+
 /** A link direction, as colours and hiding know it. */
 export const wayOf = ({ link, direction }: SeriesAbout) => `${link} ${direction}`;
 
-/** The mean of each line, or the median of a distribution, for those who hear the page. */
+/** The mean of each line, the ends of one over sizes, or the median of a distribution, for those who hear the page. */
 export function inWords(given: Line[]): string {
   return given
     .filter(({ run }) => run >= 0)
     .slice(0, 8)
     .map((line) => {
       if (line.across === undefined) return `${line.label} mean ${shown(line.mean ?? meanOf(line.y), line.unit)}`;
+      if (line.log) {
+        const end = (index: number) => `${shown(line.y[index], line.unit)} at ${line.x[index]} ${line.across}`;
+        return `${line.label} ${end(0)} to ${end(line.x.length - 1)}`;
+      }
       const middle = Array.from(line.y).findIndex((share) => share >= 0.5);
       return `${line.label} median ${shown(line.x[middle], line.across)}`;
     })
@@ -101,7 +117,7 @@ function meanOf(values: ArrayLike<number>): number {
   return known.reduce((sum, value) => sum + value, 0) / known.length;
 }
 
-/** The least and largest abscissa of a distribution's lines. */
+/** The least and largest abscissa of lines that are not over time. */
 export function reach(given: Line[]): [number, number] {
   let [least, most] = [Infinity, -Infinity];
   for (const { x } of given) {
@@ -109,6 +125,7 @@ export function reach(given: Line[]): [number, number] {
     least = Math.min(least, x[0]!);
     most = Math.max(most, x[x.length - 1]!);
   }
+  if (most === least && given.some(({ log }) => log)) return [least / 2, most * 2];
   return most > least ? [least, most] : [0, Number.isFinite(most) && most > 0 ? 2 * most : 1];
 }
 

@@ -126,7 +126,7 @@ export const INITIAL: State = {
   simulate: true,
   busy: false,
   hidden: {},
-  panels: ["goodput", "cwnd", "rtt", "queue"],
+  panels: ["goodput", "cwnd", "rtt", "queue", "echo"],
   overlays: [],
   studyRuns: {},
   labs: [],

@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { align, type CurvesHeader, inWords, type Line, reach, windowAfter } from "../core/curves";
+import { align, type CurvesHeader, inWords, type Line, reach, shadeOf, windowAfter } from "../core/curves";
 import { axisEnds, scaleOf, shown } from "../core/quantity";
 import { asMouse } from "./finger";
 import { playback } from "./playing";
@@ -38,7 +38,7 @@ const STRIP = 5;
 const MIN_DRAG = 4;
 
 export function Chart(given: ChartProps) {
-  // A distribution has an axis of its own, and is zoomed on its own.
+  // A distribution, or a figure by size, has an axis of its own, and is zoomed on its own.
   const across = given.lines[0]?.across;
   const [part, zoom] = useState<[number, number]>();
   const whole = useMemo(() => (across ? reach(given.lines) : undefined), [across, given.lines]);
@@ -49,7 +49,8 @@ export function Chart(given: ChartProps) {
   const latest = useRef(props);
   latest.current = props;
   const theme = useThemeChange();
-  const wide = across ? scaleOf(across, whole![1]) : { divide: 1, unit: "s" };
+  // A logarithmic axis has small numbers beside large ones.
+  const wide = across && !given.lines[0]!.log ? scaleOf(across, whole![1]) : { divide: 1, unit: across ?? "s" };
   const shape = JSON.stringify([props.lines.map((line) => [line.label, line.run]), props.colours, props.unit, across, wide.unit, theme]);
   const [least, most] = useMemo(() => extent(props.lines), [props.lines]);
   const scale = scaleOf(props.unit, most);
@@ -73,7 +74,7 @@ export function Chart(given: ChartProps) {
     made.setData([x, ...ys] as uPlot.AlignedData, false);
     made.batch(() => {
       made.setScale("x", { min: props.start, max: props.end });
-      const [min, max] = axisEnds(least, most, scale);
+      const [min, max] = props.lines[0]?.log ? logEnds(props.lines) : axisEnds(least, most, scale);
       made.setScale("y", { min, max });
     });
   }, [props.lines, props.start, props.end, props.marks, props.phases, least, most, shape, scale.unit]);
@@ -122,7 +123,7 @@ export function Chart(given: ChartProps) {
     >
       {/* Names of many links scroll. */}
       <figcaption tabIndex={props.named ? 0 : undefined}>
-        {props.title} <span className="hush">{across ? wide.unit : scale.unit}</span>
+        {props.title} <span className="hush">{[scale.unit, across ? wide.unit : ""].filter(Boolean).join(", ")}</span>
         {namedHere(props).map(([line, tint]) => (
           <span key={line.label} className={`of-link flow-${tint % 10}`}>
             <span className="swatch" aria-hidden="true" /> {line.label}
@@ -165,6 +166,12 @@ function extent(lines: Line[]): [number, number] {
   return [least, most];
 }
 
+/** The ends of a logarithmic axis, which enclose all values above zero: a power of ten, and a little beyond. */
+function logEnds(lines: Line[]): [number, number] {
+  const values = lines.flatMap(({ y }) => Array.from(y)).filter((value) => value > 0);
+  return values.length ? [10 ** Math.floor(Math.log10(Math.min(...values))), Math.max(...values) * 1.3] : [0.1, 1];
+}
+
 function sizeOf(element: HTMLElement) {
   return { width: Math.max(120, element.clientWidth), height: Math.max(60, element.clientHeight) };
 }
@@ -176,9 +183,10 @@ interface Scale {
 
 function options(latest: { current: ChartProps }, element: HTMLElement, scale: Scale, wide: Scale): uPlot.Options {
   const { lines, colours, unit } = latest.current;
-  const across = lines[0]?.across;
+  const { across, log } = lines[0] ?? {};
   const paint = flowColours();
   const [text, grid] = [colour("muted"), colour("grid")];
+  const page = { text: colour("text"), surface: colour("surface") };
   const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
   const readout = document.createElement("div");
   readout.className = "readout";
@@ -201,11 +209,11 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
         },
       },
     },
-    scales: { x: { time: false }, y: { auto: false } },
+    scales: { x: { time: false, ...(log && { distr: 3, log: 2 }) }, y: { auto: false, ...(log && { distr: 3 }) } },
     axes: [
-      { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => `${Number((value / wide.divide).toPrecision(7))}`) },
+      { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => label(value, wide.divide, 7)) },
       // A low panel, too, has more than one number.
-      { ...axis, size: 46, space: (...[, , , , high]) => Math.max(14, Math.min(28, high / 2.2)), values: (_, values) => values.map((value) => `${Number((value / scale.divide).toPrecision(4))}`) },
+      { ...axis, size: 46, space: (...[, , , , high]) => Math.max(14, Math.min(28, high / 2.2)), values: (_, values) => values.map((value) => label(value, scale.divide, 4)) },
     ],
     series: [
       {},
@@ -213,10 +221,10 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
         const tint = paint[colours[index]! % paint.length]!;
         return {
           label: line.label,
-          stroke: line.run < 0 ? withAlpha(tint, 0.32) : tint,
+          stroke: line.run < 0 ? withAlpha(tint, 0.32) : shadeOf(tint, line.run, page),
           width: line.run < 0 ? 1 : 1.5,
           dash: line.run > 0 ? DASHES[line.run % DASHES.length] : undefined,
-          points: { show: () => isPoint(latest.current.lines[index] ?? line) },
+          points: { show: () => log === true || isPoint(latest.current.lines[index] ?? line) },
           spanGaps: false,
         };
       }),
@@ -279,6 +287,9 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
     },
   };
 }
+
+/** A tick's number; none where a logarithmic axis has no room for it. */
+const label = (value: number | null, divide: number, digits: number) => (value === null ? "" : `${Number((value / divide).toPrecision(digits))}`);
 
 /** Whether a line is so short that only points show it. A line of a run that goes on grows. */
 const isPoint = ({ x }: Line) => x.length < 3 || x[0] === x[x.length - 1];

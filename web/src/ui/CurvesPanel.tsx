@@ -25,6 +25,7 @@ const TITLES: Record<string, string> = {
   classes: "Delay by class",
   "rtt-cdf": "RTT, distribution",
   "sojourn-cdf": "Queueing delay, distribution",
+  echo: "Round-trip time by message size",
 };
 // Why a panel can be without lines.
 const ABSENT: Record<string, string> = {
@@ -36,6 +37,8 @@ const ABSENT: Record<string, string> = {
   discipline: "The queue disciplines export no state, or no packet waited.",
   classes: "No queue discipline has classes, or no packet waited.",
 };
+// A panel of a kind of flow that few runs have: it is offered where a run has it.
+const RARE = "echo";
 const NOTHING: never[] = [];
 
 /** With a `playhead`, each chart marks the time at which packets are played, and a click goes to its time. */
@@ -58,6 +61,11 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
   const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
   const now = going && live[going.id];
+  const offered = useMemo(() => {
+    const found = [curves, ...shown.map((overlay) => overlay.curves)].some((one) => one?.header.series.some(({ panel }) => panel === RARE));
+    const others = Object.keys(units).filter((panel) => panel !== RARE);
+    return found ? [RARE, ...others] : others;
+  }, [curves, shown, units]);
   const names = useMemo(() => {
     const found = namesOf([curves, ...shown.map((overlay) => overlay.curves)], Object.keys(now?.panels.goodput ?? {}));
     return { ...found, flows: inOrderOf(drawing.flows.map(({ name }) => name), found.flows), present: new Set(found.flows) };
@@ -70,7 +78,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
         lines(overlay.curves!, panel, index + 1).map((line) => ({ ...line, label: `${line.label} (${overlay.path.split("/").pop()})` })),
       ),
     ];
-    return panels.flatMap((panel) => {
+    return offered.filter((panel) => panels.includes(panel)).flatMap((panel) => {
       const visible = all(panel).filter((line) => !hidden[nameOf(line)] && !(line.run > 0 && hidden[`run ${shown[line.run - 1]?.path}`]));
       const values = now?.panels[panel as LivePanel];
       for (const [flow, y] of Object.entries(values ?? {})) {
@@ -78,7 +86,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
       }
       return charts(visible, units[panel] ?? "").map((chart) => ({ ...chart, panel, colours: tints(chart.lines, names) }));
     });
-  }, [curves, ghost, shown, panels, hidden, names, now, units]);
+  }, [curves, ghost, shown, panels, offered, hidden, names, now, units]);
 
   const durations = [curves, ...shown.map((overlay) => overlay.curves)].flatMap((one) => (one ? [one.header.duration] : []));
   if (going) durations.push(going.duration);
@@ -132,7 +140,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
         {panels.includes("cwnd") && phases.some(({ names }) => names.length > 0) && <Phases phases={phases} />}
         <Menu button="Panels">
           {() =>
-            Object.keys(units).map((panel) => (
+            offered.map((panel) => (
               <label key={panel} className="check">
                 <input
                   type="checkbox"

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient, WebSocketTestSession
 
 import tcplab
 from tcplab.figures.runs.timeseries import timeseries
+from tcplab.present.echo import echo_part
 from tcplab.server.curves import decimate
 from tcplab.server.tests.conftest import SCENARIO, SHARED
 
@@ -284,6 +285,22 @@ def test_panels_show_what_the_report_works_out(client: TestClient, root: Path) -
             assert (np.diff(y) > 0).all()
         largest = max(x[-1] for _, x, _ in shown[panel])
         assert largest == pytest.approx(float(column.max()) / 1e9)  # type: ignore[arg-type]
+
+
+def test_round_trips_by_size_are_those_of_the_report(client: TestClient, root: Path) -> None:
+    flow = "{name: echo, kind: echo, sizes: 1..4096, iterations: 300, clients: 2}"
+    text = SCENARIO.replace("{name: bulk, kind: tcp, cc: reno}", flow)
+    answer = client.post("/api/preview", json={"text": text, "path": "small.yaml"}).content
+    [(about, x, y)] = by_panel(answer)["echo"]
+    part = echo_part(tcplab.run(text, out=root.parent / "expected"))
+    assert part is not None
+    [reported] = [figure.panels[0].lines[0] for _, figure in part.figures if figure.name == "echo-by-size"]
+    assert (about["across"], about["unit"], about["log"]) == ("B", "s", True)
+    assert np.allclose(x, reported.x)
+    assert np.allclose(y * 1e3, reported.y)
+    window = {"run": decoded(answer)[0]["run"], "from": 0.1, "to": 0.2}
+    [(_, x, same)] = by_panel(client.get("/api/curves", params=window).content)["echo"]
+    assert np.array_equal(y, same)
 
 
 def test_what_is_worked_out_is_that_of_the_window(client: TestClient) -> None:
