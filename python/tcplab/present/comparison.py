@@ -13,7 +13,7 @@ from tcplab.analysis.statistics import DETERMINISTIC, holm, welch
 from tcplab.analysis.statistics import Comparison as Test
 from tcplab.analysis.summaries import FlowSummary
 from tcplab.figures.model import Figure
-from tcplab.figures.palette import DASHES, Style, style
+from tcplab.figures.palette import COLORS, DASHES, Style, style
 from tcplab.figures.runs.distributions import cdf_of
 from tcplab.figures.runs.source import Source
 from tcplab.figures.runs.timeseries import MAX_LINES, figure_of
@@ -166,19 +166,24 @@ def run_labels(runs: Sequence[Run]) -> list[str]:
 
 
 def _sources(run: Run, label: str, index: int, runs: Sequence[Run]) -> list[Source]:
-    """The run's repetitions: a colour per flow, a line style per run; for single flows a colour per run."""
+    """The run's repetitions: a colour per flow, a line style per run; for single flows a colour per run.
+
+    The dashes of long runs hide in their many samples: runs have colours of their own while there are enough.
+    """
     names = list(dict.fromkeys(flow["name"] for one in runs for flow in one.plan.get("flows", ())))
+    first = index * len(names) if len(runs) * len(names) <= len(COLORS) else 0
     alone = all(len(one.plan.get("flows", ())) == 1 for one in runs)
     dash = "solid" if alone else DASHES[index % len(DASHES)]
     samples = [Samples(run, repetition) for repetition in run.repetitions]
     own = samples[0].flow_names
     styles = {
-        name: style(index) if alone else Style(style(names.index(name)).color, dash)
+        name: style(index) if alone else Style(style(first + names.index(name)).color, dash)
         for name in own
         if name in names
     }
     labels = {name: label if alone else f"{name}, {label}" for name in own}
-    return [Source(one, styles, labels, dash, f", {label}") for one in samples]
+    shared = Style(COLORS[(-index - 1) % len(COLORS)], dash)
+    return [Source(one, styles, labels, shared, f", {label}") for one in samples]
 
 
 def _figure(sources: Sequence[Source]) -> Figure:

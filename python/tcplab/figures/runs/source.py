@@ -10,7 +10,7 @@ from tcplab.figures.palette import Style, style
 from tcplab.plan.paths import Hop
 
 # A bottleneck that several flows share has no flow's colour.
-_SHARED = "#666666"
+_SHARED = Style("#666666")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Source:
     styles: Mapping[str, Style]
     labels: Mapping[str, str] = field(default_factory=dict)
     """A flow's legend entry, where it is not the flow's name."""
-    shared_dash: str = "solid"
+    shared_style: Style = _SHARED
+    """Of the only bottleneck of several flows."""
     suffix: str = ""
     """The label that distinguishes it from other runs."""
     chosen: tuple[str, ...] | None = None
@@ -53,9 +54,9 @@ class Source:
         """The bottlenecks of several flows with their style: a single one is grey, several have colours."""
         hops = [hop for hop, flows in self.bottlenecks().items() if len(flows) > 1]
         if len(hops) == 1:
-            return {hops[0]: Style(_SHARED, self.shared_dash)}
+            return {hops[0]: self.shared_style}
         first = len(self.styles)
-        return {hop: Style(style(first + i).color, self.shared_dash) for i, hop in enumerate(hops)}
+        return {hop: Style(style(first + i).color, self.shared_style.dash) for i, hop in enumerate(hops)}
 
 
 def flow_styles(names: Iterable[str]) -> dict[str, Style]:

@@ -109,6 +109,17 @@ def test_a_comparison_tests_every_figure_of_every_common_flow(tmp_path: Path) ->
 def test_a_comparison_overlays_runs_by_line_style(tmp_path: Path) -> None:
     made = plan({"one": "reno", "two": "cubic"}, seconds=5)
     runs = [load(write_result(tmp_path / name, made, engine=name)) for name in ("sim", "kernel")]
+    panels = {panel.title: panel.lines for panel in compare(runs).timeseries.panels}
+    styles = {line.key: (line.style.color, line.style.dash) for line in panels["Goodput"]}
+    assert (styles["one, sim"][1], styles["one, kernel"][1]) == ("solid", "dash")
+    # Dashes hide in the samples of a long run: colours differ too, while there are enough.
+    assert len({color for color, _ in styles.values()}) == 4
+    assert len({line.style.color for line in panels["Queue"]}) == len(panels["Queue"])
+
+
+def test_a_flow_has_one_colour_in_all_runs_where_colours_are_too_few(tmp_path: Path) -> None:
+    made = plan(dict.fromkeys(("one", "two", "three", "four"), "reno"), seconds=5)
+    runs = [load(write_result(tmp_path / name, made, engine=name)) for name in ("sim", "kernel")]
     lines = compare(runs).timeseries.panels[0].lines
     styles = {line.key: (line.style.color, line.style.dash) for line in lines}
     assert styles["one, sim"][0] == styles["one, kernel"][0]
