@@ -24,7 +24,7 @@ def list_runs(
     A study is one line; `runs` counts those of all its cells.
     """
     from tcplab.cli.output import say, say_json, table
-    from tcplab.results import list_results
+    from tcplab.results import ResultsError, list_results
 
     if not root.is_dir():
         if root == Path("runs") and not root.exists():
@@ -35,7 +35,10 @@ def list_runs(
             return
         raise CommandError(f"{root}: no such directory", Code.INPUT)
     # A search passes over directories that it may not read.
-    os.scandir(root).close()
+    try:
+        os.scandir(root).close()
+    except OSError as error:
+        raise CommandError(str(ResultsError.unreadable(root, error)), Code.INPUT) from None
     found = list_results(root)
     if json:
         say_json({"results": [{**vars(listed), "path": str(listed.path)} for listed in found]})

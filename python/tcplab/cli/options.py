@@ -176,7 +176,8 @@ def results(paths: list[Path]) -> Iterator[list[Run]]:
         yield loaded
     except ResultsError as problem:
         code = Code.MACHINE if is_full(problem.__cause__) else Code.INPUT
-        raise CommandError(str(problem), code, _where_from(paths)) from None
+        hint = "" if isinstance(problem.__cause__, PermissionError) else _where_from(paths)
+        raise CommandError(str(problem), code, hint) from None
     except (*_CONTRADICTIONS, pl.exceptions.PolarsError) as problem:
         if os.environ.get("TCPLAB_DEBUG"):
             raise

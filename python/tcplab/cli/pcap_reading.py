@@ -23,6 +23,7 @@ _KEPT: list[Any] = []
 
 def captures_of(paths: list[Path]) -> list[Path]:
     """The captures; of a result directory, all in it."""
+    from tcplab.captures.errors import refused
     from tcplab.captures.run_captures import captures_in
 
     found: list[Path] = []
@@ -33,7 +34,7 @@ def captures_of(paths: list[Path]) -> list[Path]:
         try:
             inside = captures_in(path)
         except OSError as problem:
-            raise CommandError(f"{problem.filename}: {problem.strerror}", Code.INPUT) from None
+            raise CommandError(str(refused(Path(problem.filename), problem)), Code.INPUT) from None
         if not inside:
             raise CommandError(
                 f"{path}: holds no captures (a scenario with `capture: headers` makes some)", Code.INPUT

@@ -38,6 +38,7 @@ def report(
 ) -> None:
     """Write the reports of results and studies, or their figures."""
     from tcplab.cli.output import say_files
+    from tcplab.results.listing import is_study
 
     kinds, confidence = image_formats(formats), level_of(level)
     if output is not None and len(run) > 1:
@@ -47,7 +48,7 @@ def report(
     written: list[Path] = []
     for path, name in zip(run, _folders(run), strict=True):
         folder = figures if figures is None or len(run) == 1 else figures / name
-        if (path / "study.json").is_file():
+        if is_study(path):
             written += write_study(path, folder, kinds, confidence, output)
         else:
             with results([path]) as (loaded,):

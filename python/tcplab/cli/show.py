@@ -83,7 +83,9 @@ def show(
 
 def _refuse_study(path: Path) -> None:
     """A study has cells, not one summary."""
-    if (path / "study.json").is_file():
+    from tcplab.results.listing import is_study
+
+    if is_study(path):
         raise CommandError(
             f"{path} is a study",
             Code.INPUT,

@@ -253,17 +253,19 @@ def import_topology(
     that a scenario cannot express are listed.
     """
     from tcplab.cli.output import say, say_json, warn
-    from tcplab.cli.writing import naming, write
+    from tcplab.cli.writing import write
     from tcplab.plan.yaml_text import dump_plan_yaml
+    from tcplab.scenario.reading import unreadable
     from tcplab.topologies import UnreadableError, read
 
     out = None if out == Path("-") else out
     try:
-        with naming(file):
-            found = read(file)
+        found = read(file)
         text = dump_plan_yaml(found.scenario())
     except UnreadableError as problem:
         raise CommandError(f"{file}: {problem}", Code.INPUT) from None
+    except OSError as problem:
+        raise CommandError(str(unreadable(file, problem)), Code.INPUT) from None
     for sentence in found.left_out:
         warn(f"{file}: left out: {sentence}")
     for sentence in found.notes:

@@ -30,3 +30,10 @@ class ResultsError(Exception):
         """The error for a failed system call, in words."""
         reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
         return cls(path, reason)
+
+    @classmethod
+    def unreadable(cls, path: Path | str, error: OSError) -> ResultsError:
+        """The error for what cannot be read, in the words of all commands."""
+        if not isinstance(error, PermissionError):
+            return cls.from_os(path, error)
+        return cls(path, f"cannot be read: {error.strerror}")

@@ -47,23 +47,31 @@ def list_results(root: Path | str) -> list[Listed]:
             found.append(_study(Path(folder)))
             continue
         run_dirs = _run_dirs(Path(folder))
-        if run_dirs:
+        if run_dirs != []:
             below.clear()
-            found.append(_listed(Path(folder), list(run_dirs.values())))
+            found.append(_listed(Path(folder), run_dirs))
     return sorted(found, key=lambda listed: listed.started, reverse=True)
 
 
-def _run_dirs(folder: Path) -> dict[int, Path]:
+def is_study(path: Path) -> bool:
+    """Whether a directory is a study's; no where it cannot be read: whoever reads it says why."""
     try:
-        return find_run_dirs(folder)
+        return (path / STUDY_INDEX).is_file()
+    except PermissionError:
+        return False
+
+
+def _run_dirs(folder: Path) -> list[Path] | None:
+    """Run directories of a result; None where it cannot be read, which the listing says."""
+    try:
+        return list(find_run_dirs(folder).values())
     except ResultsError:
-        # Its manifest cannot be read, which the listing says.
-        return {1: folder}
+        return None
 
 
 def _study(path: Path) -> Listed:
-    runs = [run_dir for cell in sorted(path.glob("cells/*")) for run_dir in _run_dirs(cell).values()]
-    listed = _listed(path, runs)
+    cells = [_run_dirs(cell) for cell in sorted(path.glob("cells/*"))]
+    listed = _listed(path, None if None in cells else [run for cell in cells for run in cell or ()])
     try:
         name = str(json.loads((path / STUDY_INDEX).read_bytes())["study"])
     except (OSError, ValueError, LookupError, TypeError):
@@ -73,11 +81,14 @@ def _study(path: Path) -> Listed:
     return replace(listed, kind="study", name=name, status=listed.status if whole else "interrupted")
 
 
-def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
+def _listed(path: Path, run_dirs: Sequence[Path] | None) -> Listed:
+    damaged = Listed(path, "run", path.name, "", len(run_dirs or ()) or 1, "damaged", "", 0)
+    if run_dirs is None:
+        return damaged
     try:
         manifests = [read_manifest(run_dir) for run_dir in run_dirs]
     except ResultsError:
-        return Listed(path, "run", path.name, "", len(run_dirs), "damaged", "", 0)
+        return damaged
     states = {manifest.status for manifest in manifests}
     return Listed(
         path=path,

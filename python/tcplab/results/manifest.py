@@ -187,7 +187,7 @@ def read_manifest(run_dir: Path) -> Manifest:
     except FileNotFoundError:
         return Manifest(status="interrupted", message="the run left no manifest")
     except OSError as error:
-        raise ResultsError.from_os(path, error) from error
+        raise ResultsError.unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise ResultsError(path, f"not a manifest: {error}") from error
     known = _known(Manifest, visible_data(data, lines=True))

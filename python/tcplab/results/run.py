@@ -153,17 +153,17 @@ def load(path: Path | str, *, plan: Plan | None = None) -> Run:
 
 def find_run_dirs(path: Path) -> dict[int, Path]:
     """Run directory by repetition: those below `path`, or `path` itself; empty when there is none."""
-    if (path / FILE).is_file():
-        return {read_manifest(path).repetition: path}
     try:
+        if (path / FILE).is_file():
+            return {read_manifest(path).repetition: path}
         below = [(match, child) for child in path.iterdir() if (match := _RUN_DIR.match(child.name))]
+        return {
+            int(match.group(1)): child
+            for match, child in sorted(below, key=lambda pair: int(pair[0].group(1)))
+            if (child / PLAN_FILE).is_file()
+        }
     except OSError as error:
-        raise ResultsError.from_os(path, error) from error
-    return {
-        int(match.group(1)): child
-        for match, child in sorted(below, key=lambda pair: int(pair[0].group(1)))
-        if (child / PLAN_FILE).is_file()
-    }
+        raise ResultsError.unreadable(path, error) from error
 
 
 def _read_plan(path: Path) -> Plan:
@@ -173,7 +173,7 @@ def _read_plan(path: Path) -> Plan:
     try:
         plan = load_plan_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ResultsError.from_os(path, error) from error
+        raise ResultsError.unreadable(path, error) from error
     except ShapeError as wrong:
         raise ResultsError(path, f"not a plan of tcplab: {wrong}") from wrong
     except ValueError as error:

@@ -83,7 +83,7 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
         else:
             frame = conform(name, pl.read_parquet(path))
     except OSError as error:
-        raise ResultsError.from_os(path, error) from error
+        raise ResultsError.unreadable(path, error) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, SchemaError) as error:
         raise ResultsError(path, f"not a readable table: {str(error).partition(chr(10))[0]}") from error
     for column in REQUIRED[name]:

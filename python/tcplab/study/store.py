@@ -128,7 +128,7 @@ class Store:
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except OSError as problem:
-            raise ResultsError.from_os(path, problem) from problem
+            raise ResultsError.unreadable(path, problem) from problem
         except ValueError as problem:
             raise ResultsError(path, f"not a study's index: {problem}") from problem
         if not isinstance(found, dict) or not {"asked", "source", "cells"} <= found.keys():
@@ -190,7 +190,7 @@ class Store:
             try:
                 rows = _rows(json.loads(path.read_text(encoding="utf-8")))
             except OSError as problem:
-                raise ResultsError.from_os(path, problem) from problem
+                raise ResultsError.unreadable(path, problem) from problem
             except ValueError as problem:
                 raise ResultsError(path, f"not a run's metrics: {problem}") from problem
         return Done(
@@ -220,7 +220,7 @@ class Store:
         except FileNotFoundError:
             raise ResultsError(self.path, UNFINISHED) from None
         except OSError as problem:
-            raise ResultsError.from_os(path, problem) from problem
+            raise ResultsError.unreadable(path, problem) from problem
         except pl.exceptions.PolarsError as problem:
             raise ResultsError(path, f"not a study's results: {problem}") from problem
 

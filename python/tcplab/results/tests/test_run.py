@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +112,23 @@ def test_importing_results_and_report_loads_nothing_heavy() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_result_that_cannot_be_read_is_listed_as_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the tests may be root, to whom every file is open."""
+    for name in ("open", "secret"):
+        write_result(tmp_path / name, plan({"one": "reno"}, seconds=3))
+    readable = Path.is_file
+
+    def is_file(path: Path) -> bool:
+        if "secret" in path.parts:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return readable(path)
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    found = {listed.path.name: listed.status for listed in list_results(tmp_path)}
+    assert found == {"open": "done", "secret": "damaged"}
+    with pytest.raises(ResultsError, match="secret: cannot be read: Permission denied"):
+        load(tmp_path / "secret")
