@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -31,6 +32,16 @@ class Scale:
         return (
             number if math.isnan(value) or math.isnan(half_width) else f"{number} ± {self.number(half_width)}"
         )
+
+
+_FIGURE = re.compile(
+    r"(?<=\d) (?=(?:[TGMk]?bit/s|[GMk]?B|[KMG]iB|[mµn]?s|min|h|BDP|packets|segments|samples|%)(?![\w/]))"
+)
+
+
+def unbroken(text: str) -> str:
+    """A sentence whose numbers stay on one line with their units, by no-break spaces."""
+    return _FIGURE.sub("\N{NO-BREAK SPACE}", text)
 
 
 _RATES = (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0))

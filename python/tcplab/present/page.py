@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from tcplab.figures.model import Drawable
 from tcplab.present.definitions import DEFINITIONS, anchor
-from tcplab.quantities import bytes_text, time_text
+from tcplab.quantities import bytes_text, time_text, unbroken
 from tcplab.results import certificate
 from tcplab.safe_text import visible, visible_json
 
@@ -30,6 +30,7 @@ def page_environment() -> Environment:
     environment.filters["measured"] = lambda value, what: certificate.shown(what, value)
     environment.filters["term"] = anchor
     environment.filters["code"] = _code
+    environment.filters["unbroken"] = lambda text: Markup.escape(unbroken(visible(text, lines=True)))
     environment.filters["grouped"] = lambda count: f"{count:,}"
     environment.globals["definitions"] = DEFINITIONS
     environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
@@ -77,4 +78,4 @@ def _code(text: str) -> Markup:
     """Text whose `commands` stand between backticks."""
     parts = visible(text, lines=True).split("`")
     code = Markup("<code>{}</code>")
-    return Markup().join(code.format(part) if at % 2 else part for at, part in enumerate(parts))
+    return Markup().join(code.format(part) if at % 2 else unbroken(part) for at, part in enumerate(parts))

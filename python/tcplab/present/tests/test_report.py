@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tcplab.present import compare, write_comparison, write_report
+from tcplab.present.page import page_environment
 from tcplab.present.report import report_html
 from tcplab.results import ResultsError, load
 from tcplab.results.tests.synthetic import plan, write_result
@@ -23,7 +24,7 @@ def test_the_report_needs_no_network(tmp_path: Path) -> None:
 
 def test_the_report_says_what_ran_on_what(tmp_path: Path) -> None:
     page = visible(report_html(load(write_result(tmp_path, plan({"one": "reno"}, seconds=3), repetitions=2))))
-    assert "1 flow over 1 link for 3 s in the simulator, 2 repetitions (seeds 1, 2)" in page
+    assert "1 flow over 1 link for 3\N{NO-BREAK SPACE}s in the simulator, 2 repetitions (seeds 1, 2)" in page
     assert "10 Mbit/s" in page
     assert "droptail of 50 ms" in page
     assert "No warnings." in page
@@ -187,3 +188,15 @@ def test_a_note_may_name_a_command_and_cannot_break_the_page() -> None:
 
     page = page_environment().from_string("{{ note|code }}").render(note="run `a <b>` <i>")
     assert page == "run <code>a &lt;b&gt;</code> &lt;i&gt;"
+
+
+def test_numbers_stay_with_their_units() -> None:
+    text = "98 % in 20 ms at 1.5 Mbit/s of 64 KiB; 2 segments. 5 streams, see `10 ms`"
+    kept = "98\xa0% in 20\xa0ms at 1.5\xa0Mbit/s of 64\xa0KiB; 2\xa0segments. 5 streams, see "
+    notes = page_environment().from_string(
+        '{% from "macros.html.j2" import notes %}{{ notes([text]) }}{{ text }}'
+    )
+    shown = notes.render(text=text)
+    # Elsewhere, as in a scenario that is copied, the text is as written.
+    assert f"<li>{kept}<code>10 ms</code></li>" in shown
+    assert shown.endswith(text)
