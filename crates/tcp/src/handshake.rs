@@ -9,8 +9,10 @@ use crate::rtt::RTO_INITIAL_US;
 use crate::segment::{ACK, AccEcnOption, SYN, Segment};
 use crate::timers::{Pending, RTO_MAX_US};
 
-/// Retransmissions of the SYN (`tcp_syn_retries`) and of the SYN-ACK (`tcp_synack_retries`).
-const SYN_RETRIES: u32 = 6;
+/// Retransmissions of the SYN whose timeout does not double (`tcp_syn_linear_timeouts`).
+const SYN_LINEAR_TIMEOUTS: u32 = 4;
+/// Retransmissions of the SYN (those and `tcp_syn_retries`), and of the SYN-ACK (`tcp_synack_retries`).
+const SYN_RETRIES: u32 = SYN_LINEAR_TIMEOUTS + 6;
 const SYN_ACK_RETRIES: u32 = 5;
 /// Minimum segment size a peer may ask for (Linux `TCP_MIN_MSS`, `TCP_MIN_SND_MSS`).
 const MSS_MIN: u32 = 48;
@@ -41,7 +43,9 @@ impl Connection {
         self.handshake.last_sent_us = self.sk.tcp_mstamp;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
         self.outbox().segments.push(syn);
-        let us = (RTO_INITIAL_US << self.handshake.retries).min(RTO_MAX_US);
+        let linear = if self.state == State::SynSent { SYN_LINEAR_TIMEOUTS } else { 0 };
+        let doublings = self.handshake.retries.saturating_sub(linear);
+        let us = (RTO_INITIAL_US << doublings).min(RTO_MAX_US);
         self.arm_xmit(Pending::Retransmit, us);
     }
 
@@ -163,6 +167,7 @@ impl Connection {
             self.abort();
             return;
         }
+        self.note_timeout();
         self.handshake.retries += 1;
         self.handshake.is_resent = true;
         self.snd.counters.retransmits += 1;

@@ -51,8 +51,7 @@ impl Connection {
             self.abort();
             return;
         }
-        self.notice(Notice::Rto);
-        self.snd.counters.rtos += 1;
+        self.note_timeout();
         self.enter_loss();
         if self.sk.icsk_retransmits == 0 {
             self.snd.first_timeout_us = self.sk.tcp_mstamp;
@@ -62,6 +61,11 @@ impl Connection {
         self.retransmit(head);
         self.snd.rtt.back_off();
         self.arm_xmit(Pending::Retransmit, self.snd.rtt.rto_us());
+    }
+
+    pub(crate) fn note_timeout(&mut self) {
+        self.notice(Notice::Rto);
+        self.snd.counters.rtos += 1;
     }
 
     fn given_up(&self) -> bool {
