@@ -212,8 +212,10 @@ impl Connection {
             while self.snd.buffer.unwritten > 0 && self.take_one_buffer() {}
             self.snd.buffer.writer_waits = self.snd.buffer.unwritten > 0;
         }
-        if self.snd.closing && self.snd.buffer.unwritten == 0 {
+        if self.snd.closing && self.snd.buffer.unwritten == 0 && !self.snd.fin_queued {
             self.snd.fin_queued = true;
+            // A FIN alone is queued as data are (`tcp_send_fin`).
+            self.chrono_start_busy();
         }
         self.push_pending();
     }

@@ -169,6 +169,22 @@ fn sacked_segments_leave_room_in_the_send_buffer() {
     assert_eq!(t.sent()[0], "10001:11001");
 }
 
+/// Linux's `tcp_send_fin` queues it as any segment, with which the sender is busy (`tcp_add_write_queue_tail`).
+#[test]
+fn a_sender_is_busy_until_its_fin_is_acknowledged() {
+    let mut t = Script::client(&plain(), "reno", 50.0);
+    t.write(1000);
+    t.at(100.0, ack(1001));
+    assert_eq!(t.end.info(t.now).busy_time.as_us(), 50_000);
+    t.until(200.0);
+    t.end.close(t.now);
+    assert_eq!(t.sent().len(), 1 + 1, "data and FIN");
+    t.at(250.0, ack(1002));
+    assert_eq!(t.end.info(t.now).busy_time.as_us(), 100_000);
+    t.until(400.0);
+    assert_eq!(t.end.info(t.now).busy_time.as_us(), 100_000);
+}
+
 #[test]
 fn a_fixed_send_buffer_bounds_what_is_out() {
     for pacing in [true, false] {
