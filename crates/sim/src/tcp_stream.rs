@@ -42,6 +42,8 @@ pub(crate) struct TcpStream {
     pub(crate) last_delivery: Time,
     opened: [bool; 2],
     closed: [bool; 2],
+    /// Whose applications have no socket any more.
+    left: [bool; 2],
     aborted: bool,
     /// The client's end has been established.
     established: bool,
@@ -120,6 +122,7 @@ impl TcpStream {
             last_delivery: Time::ZERO,
             opened: [false; 2],
             closed: [false; 2],
+            left: [false; 2],
             aborted: false,
             established: false,
             data_end: application.data_end() as u8,
@@ -422,11 +425,16 @@ impl TcpStream {
                     event("state", Some(state_name(state)));
                 }
             }
-            Notice::Rto => event("rto", None),
+            Notice::Rto => {
+                if self.sends(end) {
+                    event("rto", None);
+                }
+            }
             Notice::TailLossProbe => event("tail_loss_probe", None),
             Notice::Undo => event("undo", None),
             Notice::EcnResponse => event("ecn", None),
             Notice::PeerClosed => {
+                self.leave(end, endpoints, sim);
                 if let Some(connection) = &mut self.ends[end] {
                     connection.close(now);
                     return true;
@@ -448,13 +456,19 @@ impl TcpStream {
         false
     }
 
-    /// An end is done with the connection: the last figures of a socket that is sampled.
-    fn close(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+    /// An application has read to the end or its connection is aborted: the last figures of a socket that is sampled.
+    fn leave(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         if sim.recorder.samples_sockets()
             && let Some((_, connection)) = self.senders().find(|sender| sender.0 == end)
         {
             samplers::socket(sim, endpoints.stream, end, connection, &mut Names::default());
         }
+        self.left[end] = true;
+    }
+
+    /// An end is done with the connection.
+    fn close(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        self.leave(end, endpoints, sim);
         self.closed[end] = true;
         if self.delivered == [0; 2] {
             self.last_delivery = sim.now();
@@ -478,6 +492,9 @@ impl TcpStream {
     #[inline]
     fn observe(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let Some(connection) = &self.ends[end] else { return };
+        if !connection.was_established() {
+            return;
+        }
         let now = sim.now();
         self.window.set(connection.cwnd(), now);
         let phase = connection.control().telemetry().phase;
@@ -523,13 +540,12 @@ impl TcpStream {
         self.delivered[CLIENT] + self.delivered[SERVER]
     }
 
-    /// The ends that are connected and send payload, with which end it is.
+    /// The ends that send payload and whose applications have a socket that is connected, with which end it is.
     pub(crate) fn senders(&self) -> impl Iterator<Item = (usize, &Connection)> {
-        let open = |end: &usize| self.established && self.sends(*end) && !self.closed[*end];
-        [CLIENT, SERVER]
-            .into_iter()
-            .filter(open)
-            .filter_map(|end| self.ends[end].as_deref().map(|connection| (end, connection)))
+        [CLIENT, SERVER].into_iter().filter(|end| self.sends(*end) && !self.left[*end]).filter_map(|end| {
+            let connection = self.ends[end].as_deref().filter(|connection| connection.was_established())?;
+            Some((end, connection))
+        })
     }
 
     /// Whether `end` sends payload.

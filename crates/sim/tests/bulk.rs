@@ -125,6 +125,33 @@ fn a_connection_across_a_dead_link_is_incomplete() {
     assert_eq!(flows.rtt_mean.get(row), None);
     assert_eq!((flows.complete.get(row), flows.cwnd_mean.get(row)), (Some(false), None));
     assert!(run.tables.sockets.cwnd.is_empty(), "no connection, no socket that sends");
+    let events: Vec<&str> = run.events().into_iter().map(|event| event.1).collect();
+    assert!(!events.is_empty() && events.iter().all(|event| *event == "rto"), "{events:?}");
+    assert_eq!(flows.rtos.get(row), flows.retransmits.get(row), "each is of a timeout");
+}
+
+/// The server's SYN-ACK times out as well, but that of an end without payload is not in its flow's figures.
+#[test]
+fn every_timeout_has_an_event_that_the_flow_counts() {
+    let lost =
+        json!({"loss": {"model": {"kind": "list", "packets": [2, 3, 4, 5, 6, 7, 8]}, "before_queue": false}});
+    let forward = with(direction(10_000_000, 5 * MS), lost);
+    let flows = vec![flow("t", with(tcp("cubic"), json!({"bytes": 1_000, "stop": null})))];
+    let run = run(&path(forward, direction(10_000_000, 5 * MS), flows));
+    let timeouts = run.events().into_iter().filter(|event| event.1 == "rto").count() as i64;
+    assert!(timeouts > 1);
+    assert_eq!(run.tables.flows.rtos.get(run.flow("t")), Some(timeouts));
+}
+
+/// Linux initializes a control when the connection is established (`tcp_init_transfer`).
+#[test]
+fn a_control_has_a_phase_and_a_window_from_when_the_connection_is_established() {
+    let flows = vec![flow("t", with(tcp("cubic"), json!({"start": 500 * MS, "bytes": 1_000, "stop": null})))];
+    let run = run(&path(direction(10_000_000, 5 * MS), direction(10_000_000, 5 * MS), flows));
+    let events = run.events();
+    let time = |name: &str| events.iter().find(|event| event.1 == name).expect("an event").0;
+    assert!(time("established") > 510 * MS as i64);
+    assert_eq!(time("phase"), time("established"));
 }
 
 #[test]

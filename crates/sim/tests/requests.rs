@@ -51,6 +51,25 @@ fn several_clients_ask_independently_until_they_are_stopped() {
     assert!((SECOND..SECOND + 200 * MS).contains(&run.stats.simulated.as_ns()));
 }
 
+/// From `accept` to the end of what it reads, as on real hosts.
+#[test]
+fn a_server_s_socket_is_sampled_while_its_application_has_it() {
+    let mut plan = simple(vec![request(json!({"count": 1}))]);
+    plan["sample"]["sockets"] = json!(MS);
+    let run = run(&plan);
+    let sockets = &run.tables.sockets;
+    let rows = sockets.node.symbols().zip(sockets.time.iter().flatten());
+    let times: Vec<i64> = rows.filter(|(node, _)| run.string(*node) == "b").map(|(_, time)| time).collect();
+    let events = run.events();
+    let time = |name: &str| events.iter().find(|event| event.1 == name).expect("an event").0;
+    let (one_way, moment) = (10 * MS as i64, 2 * MS as i64);
+    let within = |time: i64, from: i64| (from..from + moment).contains(&time);
+    assert!(within(times[0], time("established") + one_way), "{times:?}");
+    // The client has closed when it has the server's FIN, which answers its own.
+    let last = times[times.len() - 1];
+    assert!(within(time("closed") - one_way, last), "{last}, closed at {}", time("closed"));
+}
+
 #[test]
 fn the_server_is_a_sender_too() {
     let run = run(&simple(vec![request(json!({"response": 5_000_000, "count": 1}))]));

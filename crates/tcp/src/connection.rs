@@ -385,6 +385,12 @@ impl Connection {
         self.state == State::Aborted
     }
 
+    /// Whether its handshake was completed.
+    #[inline]
+    pub fn was_established(&self) -> bool {
+        self.established
+    }
+
     /// Whether it is established, and has nothing to send but ACKs.
     #[inline]
     pub fn only_receives(&self) -> bool {
