@@ -154,6 +154,28 @@ def test_a_connection_that_never_was_carried_nothing(run: Callable[..., Run]) ->
     assert found.select(columns).rows() == [(0, 0, 0.0, SECOND // 2, False)]
 
 
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_syns_without_an_answer_count_as_retransmissions(engine: str, run: Callable[..., Run]) -> None:
+    network = {"path": {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": "100 %"}}
+    flows = [
+        {"name": "bulk", "kind": "tcp"},
+        {"name": "request", "kind": "request", "request": "300 B", "response": "20 kB"},
+        {"name": "web", "kind": "http", "sizes": ["2 kB"], "connections": 2},
+        {"name": "echo", "kind": "echo", "sizes": [10]},
+    ]
+    done = run(network, flows, engine=engine, duration="2.5 s")
+    syns = done.flows["losses_true"]
+    # After one second and two, as since Linux 6.5; before, at one and three.
+    assert set(syns) <= ({3} if engine == "sim" else {2, 3})
+    assert done.flows["retransmits"].to_list() == (syns - 1).to_list()
+    # Linux counts timeouts since 6.7.
+    assert done.flows["rtos"].to_list() in ([None] * 5, (syns - 1).to_list())
+    stream = ["flow", "stream"]
+    sums = done.intervals.group_by(stream, maintain_order=True).agg(pl.col("retransmits").sum())
+    assert sums.sort(stream).rows() == done.flows.select(*stream, "retransmits").sort(stream).rows()
+    assert done.flows.select("bytes_sent", "segments_sent", "complete").unique().rows() == [(0, 0, False)]
+
+
 def test_an_answer_after_the_run_s_end_makes_no_connection(run: Callable[..., Run]) -> None:
     network = {"path": {"rate": "10 Mbit/s", "rtt": "40 ms"}}
     done = run(network, [{"name": "late", "kind": "tcp", "start": "0.49 s"}], duration="0.5 s")

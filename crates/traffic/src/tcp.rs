@@ -193,16 +193,15 @@ impl Task<'_> {
             return stream.over.store(true, Ordering::Release);
         }
         let connected = self.connected(stream, socket, address).inspect_err(|_| {
-            // A row all the same: whoever adds up streams shall see that this one carried nothing.
+            // A row all the same: whoever adds up streams shall see that this one carried nothing. Its SYNs count.
             let (start, now) = (self.end.start(), self.context.clock.now());
+            let sends = self.sends || self.both_ways;
             let nothing = Summary {
                 stream: stream.number,
                 start,
                 end: now.min(self.context.clock.duration).max(start),
-                bytes_sent: (self.sends || self.both_ways).then_some(0),
-                segments_sent: (self.sends || self.both_ways).then_some(0),
                 bytes_received: (!self.sends || self.both_ways).then_some(0),
-                ..Summary::default()
+                ..if sends { stream.settle().summary() } else { Summary::default() }
             };
             self.context.sink.summary(flow, &nothing);
         });
@@ -241,26 +240,31 @@ impl Task<'_> {
         socket: Socket,
         address: SocketAddr,
     ) -> Result<Option<Arc<Socket>>, TrafficError> {
-        let socket = match self.end.role {
+        match self.end.role {
             Role::Server => match socket::accept(&socket, address, self.context) {
                 // The run was ended before the flow was to start.
-                Err(_) if self.context.clock.now() < self.end.start() => return Ok(None),
-                accepted => accepted?,
+                Err(_) if self.context.clock.now() < self.end.start() => Ok(None),
+                accepted => Ok(Some(self.counted(stream, accepted?))),
             },
             Role::Client => {
                 if !self.context.sleep_until(self.end.start()) {
                     return Ok(None);
                 }
+                let socket = self.counted(stream, socket);
                 socket::connect(&socket, address, self.context)?;
-                socket
+                Ok(Some(socket))
             }
-        };
+        }
+    }
+
+    /// A socket whose figures are the stream's if it sends. That of who only receives is its thread's alone: closing it
+    /// notifies the sender that all was read.
+    fn counted(&self, stream: &Stream, socket: Socket) -> Arc<Socket> {
         let socket = Arc::new(socket);
-        // That of who only receives is its thread's alone: closing it notifies the sender that all was read.
         if self.sends || self.both_ways {
             stream.open(socket.clone());
         }
-        Ok(Some(socket))
+        socket
     }
 
     /// Counts payload that was read; false: it came when the run was over, and does not count.

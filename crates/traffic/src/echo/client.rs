@@ -60,6 +60,8 @@ pub struct Connected {
 
 /// Sees what clients do, on their threads and between their round trips.
 pub trait Observer: Sync {
+    /// A client is about to connect.
+    fn connecting(&self, _client: u32, _socket: &Socket) {}
     /// A client has been accepted.
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected);
     /// Round trips kept one by one, in order.
@@ -112,6 +114,7 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn run(&self, socket: Socket, barrier: &Barrier, live: &Live, observer: &dyn Observer) {
+        observer.connecting(self.number, &socket);
         let connected = match self.connect(&socket) {
             Ok(connected) => connected,
             Err(error) => return observer.ended(self.number, None, Err(error)),

@@ -89,17 +89,30 @@ fn options(end: &End, traffic: &tcplab_plan::Echo) -> SocketOptions {
 }
 
 /// One client's connection, as this end sees it.
-#[derive(Default)]
 struct Slot {
     socket: Mutex<Option<Socket>>,
     received: Mutex<Option<Arc<AtomicU64>>>,
     /// At a client, bytes of its answers of the sizes that are done.
     answered: AtomicU64,
     started: AtomicU64,
-    /// Bytes that this end sends before its first message.
+    /// Bytes that this end sends before its first message; until they are known, all that it sends.
     greeting: AtomicU64,
     settled: OnceLock<Sent>,
     port: AtomicU64,
+}
+
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot {
+            socket: Mutex::default(),
+            received: Mutex::default(),
+            answered: AtomicU64::new(0),
+            started: AtomicU64::new(0),
+            greeting: AtomicU64::new(u64::MAX),
+            settled: OnceLock::new(),
+            port: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Slot {
@@ -282,6 +295,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Observer for Part<'_> {
+    fn connecting(&self, client: u32, socket: &Socket) {
+        *lock(&self.slots[client as usize].socket) = socket.try_clone().ok();
+    }
+
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected) {
         let greeting = Sent::by(socket).bytes;
         self.begin(&self.slots[client as usize], u64::from(client), greeting, socket);
@@ -311,7 +328,6 @@ impl Observer for Part<'_> {
         let flow = &self.end.flow;
         let slot = &self.slots[client as usize];
         let now = self.context.clock.now().min(self.context.clock.duration);
-        let nothing = || Summary { bytes_sent: Some(0), segments_sent: Some(0), ..Summary::default() };
         let summary = Summary {
             stream: u64::from(client),
             start: self.end.start(),
@@ -320,7 +336,7 @@ impl Observer for Part<'_> {
             ports: socket.map(ports).map(|(own, other, _)| (own, other)),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
             complete: outcome.is_ok(),
-            ..socket.map_or_else(nothing, |socket| slot.settle(socket).summary())
+            ..socket.map_or_else(|| slot.sent(), |socket| slot.settle(socket)).summary()
         };
         self.finish(slot);
         self.context.sink.summary(flow, &summary);
