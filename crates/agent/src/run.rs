@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tcplab_probe::clock;
 use tcplab_probe::interface::interfaces;
 use tcplab_probe::sockets::{Registry, Sampler};
-use tcplab_traffic::{Clock, Context, Handle, Prepared};
+use tcplab_traffic::{Clock, Context, Handle, PATIENCE, Prepared};
 
 use crate::capture::{Capture, Seen};
 use crate::output;
@@ -29,14 +29,14 @@ const TICK: u64 = 50_000_000;
 const FLUSH: u64 = 5 * TICK;
 /// How often progress is reported, ns.
 const TELL: u64 = 2 * TICK;
-/// How long threads may take to notice that the run is over.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A run in progress.
 pub struct Run {
     stop: Arc<AtomicBool>,
     written: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+    /// How long its threads may take to notice that it is over.
+    patience: Duration,
 }
 
 /// Counters of each interface's capture.
@@ -61,16 +61,17 @@ impl Run {
     pub fn start(parts: Parts, clock: Clock) -> std::io::Result<Run> {
         let stop = Arc::new(AtomicBool::new(false));
         let written = Arc::new(AtomicBool::new(false));
+        let patience = parts.flows.iter().map(Prepared::patience).max().unwrap_or(PATIENCE);
         let thread = thread::Builder::new().name("run".into()).spawn({
             let (stop, written) = (stop.clone(), written.clone());
             move || {
-                let facts = conduct(parts, clock, &stop);
+                let facts = conduct(parts, clock, &stop, patience);
                 // Before the report: its reader may start the next run at once.
                 written.store(true, Ordering::Release);
                 output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts}));
             }
         })?;
-        Ok(Run { stop, written, thread })
+        Ok(Run { stop, written, thread, patience })
     }
 
     /// Ends it now.
@@ -87,14 +88,14 @@ impl Run {
     pub fn end(&self) {
         self.stop();
         let begin = Instant::now();
-        while !self.thread.is_finished() && begin.elapsed() < PATIENCE + Duration::from_secs(1) {
+        while !self.thread.is_finished() && begin.elapsed() < self.patience + Duration::from_secs(1) {
             thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
 /// Carries a run out; returns what there is to say of it.
-fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
+fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>, patience: Duration) -> Value {
     let Parts { flows, probe, captures, proxies, recorder } = parts;
     let registry = Arc::new(Registry::default());
     let dropped_before = dropped();
@@ -135,7 +136,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
         next += TICK;
     }
     stop.store(true, Ordering::Relaxed);
-    let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &helpers);
+    let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &helpers, patience);
     let proxied: Vec<_> = proxies.iter().map(|proxy| (proxy.name(), proxy.finish())).collect();
     if writable {
         written(recorder.finish());
@@ -274,11 +275,12 @@ fn progress(clock: &Clock, handles: &[Handle], latest: &Latest) {
 fn wait<'a>(
     flows: impl Iterator<Item = (&'a JoinHandle<()>, &'a str)>,
     helpers: &'a [JoinHandle<()>],
+    patience: Duration,
 ) -> Vec<&'a str> {
     let begin = Instant::now();
     let all: Vec<_> =
         flows.chain(helpers.iter().map(|h| (h, h.thread().name().unwrap_or_default()))).collect();
-    while all.iter().any(|(thread, _)| !thread.is_finished()) && begin.elapsed() < PATIENCE {
+    while all.iter().any(|(thread, _)| !thread.is_finished()) && begin.elapsed() < patience {
         thread::sleep(Duration::from_millis(2));
     }
     all.iter().filter(|(thread, _)| !thread.is_finished()).map(|(_, name)| *name).collect()

@@ -2,17 +2,21 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tcplab_plan::Traffic;
 
 use crate::conversation::Conversation;
 use crate::echo::Echo;
 use crate::http;
-use crate::iperf3::Iperf3;
+use crate::iperf3::{self, Iperf3};
 use crate::ping::Pings;
 use crate::tcp::Tcp;
 use crate::udp::Udp;
 use crate::{Context, End, Handle, Role, Totals, TrafficError};
+
+/// How long threads may take to notice that the run is over.
+pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// An end that is ready to start; a server's ports are open.
 #[derive(Debug)]
@@ -90,6 +94,11 @@ impl Prepared {
     /// One port a stream; of pings the identifiers of their requests.
     pub fn ports(&self) -> &[u16] {
         &self.ports
+    }
+
+    /// How long it may take to end after the run's end.
+    pub fn patience(&self) -> Duration {
+        if self.end.by_iperf3() { PATIENCE + iperf3::GRACE } else { PATIENCE }
     }
 
     /// Lets it run. The thread ends when all streams are over, at the latest with the run.

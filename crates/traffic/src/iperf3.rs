@@ -19,8 +19,10 @@ use tcplab_probe::diag::Family;
 
 use crate::{Context, End, Interval, Role, SocketOptions, Summary, Totals, TrafficError};
 
-/// Time iperf3 has, after its test, to exchange results and exit.
-const GRACE: Duration = Duration::from_secs(5);
+/// Time iperf3 has, after the run, to end its test, exchange results and exit: seven round trips, and what a busy host takes.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
+/// The same after a run that was ended early.
+const GRACE_IF_STOPPED: Duration = Duration::from_secs(3);
 /// Time its server has to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often its connections are looked for.
@@ -224,7 +226,9 @@ impl Process {
                 Ok(None) => {}
                 Err(error) => return Err(unread(error)),
             }
-            if context.over() && over.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            let early = context.clock.now() < context.clock.duration;
+            let grace = if early { GRACE_IF_STOPPED } else { GRACE };
+            if context.over() && over.get_or_insert_with(Instant::now).elapsed() > grace {
                 let _ = self.0.kill();
                 return Err(failed("it had not ended when the run was over".into()));
             }

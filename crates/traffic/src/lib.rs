@@ -24,7 +24,7 @@ mod tcp;
 mod udp;
 
 pub use config::{End, Role, SocketOptions, Target};
-pub use endpoint::{Prepared, prepare};
+pub use endpoint::{PATIENCE, Prepared, prepare};
 pub use error::TrafficError;
 pub use rows::{Exchange, Fetch, Interval, Ping, Sink, Summary};
 pub use run::{Clock, Context, Handle, Totals};
