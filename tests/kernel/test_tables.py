@@ -232,11 +232,14 @@ def test_the_greeting_of_an_echo_is_not_among_its_bytes(done: Run) -> None:
     assert answered <= flow["bytes_sent"] <= answered + 2 * under_way
 
 
-def test_bytes_acked_are_an_echo_s_messages(run: Callable[..., Run]) -> None:
+def test_bytes_acked_and_segments_sent_are_an_echo_s_messages(run: Callable[..., Run]) -> None:
     echo = {"name": "e", "kind": "echo", "sizes": [10, 2000], "iterations": 5}
     done = run({"path": {"rate": "10 Mbit/s", "rtt": "20 ms"}}, [echo], duration="2 s")
     acked = done.sockets.sort("time").group_by("node").last()["bytes_acked"]
     assert acked.to_list() == [5 * 2010] * 2
+    # Each way a segment and two; the greeting's are not among them.
+    sent = done.flows["segments_sent"] - done.flows["retransmits"]
+    assert sent.to_list() == [2 * 5 * 3]
 
 
 def test_ecn_that_both_ends_agreed_on_is_in_the_event(run: Callable[..., Run]) -> None:

@@ -395,7 +395,7 @@ impl Task<'_> {
 pub(crate) struct Sent {
     pub bytes: u64,
     pub retransmits: u64,
-    segments: u64,
+    pub segments: u64,
     rtos: u64,
 }
 

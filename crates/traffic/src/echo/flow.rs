@@ -1,13 +1,14 @@
 //! A flow of `kind: echo`: the clients at one node, the server at the other, as rows of the run's tables.
 
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use socket2::Socket;
 use tcplab_plan::Traffic;
 use tcplab_probe::sockets::Owner;
-use tcplab_probe::{clock, scheduling};
+use tcplab_probe::{TcpInfo, clock, scheduling};
 use tcplab_tables::{ECHO_HEAD, EchoTally, MAX_ECHO_ROWS};
 
 use super::client::{Connected, Job, Observer};
@@ -95,8 +96,10 @@ struct Slot {
     /// At a client, bytes of its answers of the sizes that are done.
     answered: AtomicU64,
     started: AtomicU64,
-    /// Bytes that this end sends before its first message; until they are known, all that it sends.
+    /// Bytes that this end sends before its first message, and the segments that take them; until they are known, all that
+    /// it sends.
     greeting: AtomicU64,
+    greeting_segments: AtomicU64,
     settled: OnceLock<Sent>,
     port: AtomicU64,
 }
@@ -109,6 +112,7 @@ impl Default for Slot {
             answered: AtomicU64::new(0),
             started: AtomicU64::new(0),
             greeting: AtomicU64::new(u64::MAX),
+            greeting_segments: AtomicU64::new(u64::MAX),
             settled: OnceLock::new(),
             port: AtomicU64::new(0),
         }
@@ -136,6 +140,7 @@ impl Slot {
     fn by(&self, socket: &Socket) -> Sent {
         let mut sent = Sent::by(socket);
         sent.bytes = sent.bytes.saturating_sub(self.greeting.load(Ordering::Relaxed));
+        sent.segments = sent.segments.saturating_sub(self.greeting_segments.load(Ordering::Relaxed));
         sent
     }
 }
@@ -205,6 +210,8 @@ impl Part<'_> {
         let now = self.context.clock.now();
         slot.started.store(now, Ordering::Relaxed);
         slot.greeting.store(greeting, Ordering::Relaxed);
+        let mss = TcpInfo::of(socket.as_raw_fd()).map_or(u64::MAX, |info| u64::from(info.snd_mss).max(1));
+        slot.greeting_segments.store(greeting.div_ceil(mss), Ordering::Relaxed);
         *lock(&slot.socket) = socket.try_clone().ok();
         let paced = {
             let options = options(self.end, self.traffic);
