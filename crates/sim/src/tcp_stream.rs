@@ -38,7 +38,7 @@ pub(crate) struct TcpStream {
     /// None before the connection is opened, and when `remains` has taken their place.
     ends: [Option<Box<Connection>>; 2],
     delivered: [u64; 2],
-    /// When payload last arrived at its application; of a connection that carried none, when it closed.
+    /// When payload last arrived at its application; of a connection that carried none, when its receiver knew that none comes.
     pub(crate) last_delivery: Time,
     opened: [bool; 2],
     closed: [bool; 2],
@@ -458,6 +458,12 @@ impl TcpStream {
 
     /// An application has read to the end or its connection is aborted: the last figures of a socket that is sampled.
     fn leave(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        if self.left[end] {
+            return;
+        }
+        if self.delivered == [0; 2] && (end == SERVER || self.answers) {
+            self.last_delivery = sim.now();
+        }
         if sim.recorder.samples_sockets()
             && let Some((_, connection)) = self.senders().find(|sender| sender.0 == end)
         {
@@ -470,9 +476,6 @@ impl TcpStream {
     fn close(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         self.leave(end, endpoints, sim);
         self.closed[end] = true;
-        if self.delivered == [0; 2] {
-            self.last_delivery = sim.now();
-        }
     }
 
     /// Hands what has arrived to the application; whether it acted on it.
