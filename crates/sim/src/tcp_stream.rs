@@ -476,6 +476,10 @@ impl TcpStream {
     fn close(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         self.leave(end, endpoints, sim);
         self.closed[end] = true;
+        // The other end never knew of it.
+        if self.last_delivery == Time::ZERO {
+            self.last_delivery = sim.now();
+        }
     }
 
     /// Hands what has arrived to the application; whether it acted on it.

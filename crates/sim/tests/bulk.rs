@@ -130,6 +130,15 @@ fn a_connection_across_a_dead_link_is_incomplete() {
     assert_eq!(flows.rtos.get(row), flows.retransmits.get(row), "each is of a timeout");
 }
 
+#[test]
+fn a_connection_that_nobody_answers_ends_when_it_is_given_up() {
+    let dead = with(direction(100_000_000, 5 * MS), json!({"up": false}));
+    let flows = vec![flow("t", with(tcp("cubic"), json!({"start": SECOND, "stop": null})))];
+    let plan = with(path(dead, direction(100_000_000, 5 * MS), flows), json!({"duration": 200 * SECOND}));
+    let run = run(&plan);
+    assert_eq!(run.tables.flows.end.get(run.flow("t")), Some(132 * SECOND as i64));
+}
+
 /// The server's SYN-ACK times out as well, but that of an end without payload is not in its flow's figures.
 #[test]
 fn every_timeout_has_an_event_that_the_flow_counts() {
