@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NONE = "–"  # noqa: RUF001 (an en dash is what typography asks for)
 
@@ -55,6 +55,13 @@ _DIGITS = 4
 def rate_scale(values: Iterable[float]) -> Scale:
     """A scale for rates in bit/s."""
     return _scale(values, _RATES)
+
+
+def fine_time_scale(values: Iterable[float]) -> Scale:
+    """A scale for times in ns as `time_scale` has it, with enough decimals for the shortest."""
+    known = [value for value in values if math.isfinite(value)]
+    scale = time_scale(known)
+    return replace(scale, decimals=_decimals(min(known, default=0.0) / scale.divisor))
 
 
 def time_scale(values: Iterable[float]) -> Scale:

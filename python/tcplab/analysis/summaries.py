@@ -358,6 +358,9 @@ def _notes(
     notes = [_warm_up_note(omit, flows)]
     if any(traffic_kind(row.kind).bulk_tcp and row.figures["rtt_mean"].known for row in flows):
         notes.append("RTT: the sender's smoothed RTT (srtt) at every sample, not every packet's.")
+    both = [row.flow for row in flows if traffic_kind(row.kind).both_ways and row.figures["goodput"].known]
+    if both:
+        notes.append(f"{_some(both)}: goodput is the payload of both directions together.")
     if n > 1:
         notes.append(
             f"± is the {percent} confidence interval of the mean over {n} repetitions (Student's t)."

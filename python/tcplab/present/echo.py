@@ -14,10 +14,12 @@ from tcplab.figures.model import Figure
 from tcplab.plan.paths import base_rtt, nominal_rate, path, settings
 from tcplab.plan.types import Flow, Plan
 from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import fine_time_scale
 from tcplab.results.run import Run
 
 # The published study's.
 LEVEL = 0.98
+TITLE = "Round-trip time by message size"
 # Ethernet 14, TCP 20; timestamps 12; the IP header by version.
 _HEADERS, _TIMESTAMPS, _IP = 34, 12, {4: 20, 6: 40}
 
@@ -97,6 +99,36 @@ def echoes_of(run: Run) -> Iterator[tuple[Flow, Echoes]]:
                     label=_label(flow, planned),
                 ),
             )
+
+
+def size_grids(run: Run) -> tuple[Grid, ...]:
+    """The round trips of each echo flow by message size, one table each."""
+    found = list(echoes_of(run))
+    return tuple(
+        _size_grid(TITLE if len(found) == 1 else f"{TITLE}, {flow['name']}", echoes) for flow, echoes in found
+    )
+
+
+def _size_grid(title: str, echoes: Echoes) -> Grid:
+    columns = (
+        ("Mean", [one.mean for one in echoes.sizes]),
+        ("SD", [one.deviation for one in echoes.sizes]),
+        ("Median", [one.median for one in echoes.sizes]),
+        ("p99", [one.p99 for one in echoes.sizes]),
+        ("Maximum", [one.maximum for one in echoes.sizes]),
+    )
+    scale = fine_time_scale(one.mean for one in echoes.sizes)
+    headings = (
+        Heading("Message", "B", about="Payload of a message"),
+        Heading("Round trips", about="All clients and repetitions, without the warm-up"),
+        *(Heading(label, scale.unit) for label, _ in columns),
+    )
+    rows = zip(*([scale.number(value) for value in values] for _, values in columns), strict=True)
+    return Grid(
+        title,
+        headings,
+        tuple((str(one.size), str(one.count), *cells) for one, cells in zip(echoes.sizes, rows, strict=True)),
+    )
 
 
 def _label(flow: Flow, flows: Sequence[Flow]) -> str:

@@ -98,7 +98,7 @@ def report_html(
         manifest=run.manifest,
         manifests=run.manifests,
         lead=_lead(run),
-        grids=summary.grids(),
+        grids=summary.grids(echoes=False),
         notes=summary.notes,
         series=[figure_json(figure) for figure in series if figure.panels],
         # Which repetition is shown stands beside the buttons that choose it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from tcplab.analysis.estimate import Estimate
@@ -98,11 +98,15 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
 )
 
 
+@dataclass(frozen=True)
 class SummaryTable(Summary):
     """The summary of a run, for the command line and the report alike."""
 
-    def grids(self) -> list[Grid]:
-        """The tables as text cells."""
+    echoes: tuple[Grid, ...] = ()
+    """The round trips of each echo flow by message size."""
+
+    def grids(self, *, echoes: bool = True) -> list[Grid]:
+        """The tables as text cells, with or without those of echoes."""
         grids = (
             flow_grid(self),
             link_grid(self),
@@ -110,7 +114,7 @@ class SummaryTable(Summary):
             leg_grid(self.legs),
             fetch_grid(self.fetches),
         )
-        return [grid for grid in grids if grid.rows]
+        return [*(grid for grid in grids if grid.rows), *(self.echoes if echoes else ())]
 
     def __str__(self) -> str:
         return self.to_text()
@@ -133,7 +137,12 @@ class SummaryTable(Summary):
 def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
     """A run's steady state, ready to print; see `tcplab.analysis.summaries.summary`."""
     found = summarised(run, omit=omit, level=level)
-    return SummaryTable(**{field.name: getattr(found, field.name) for field in fields(found)})
+    echoes: tuple[Grid, ...] = ()
+    if any("iterations" in flow for flow in run.plan.get("flows", ())):
+        from tcplab.present.echo import size_grids
+
+        echoes = size_grids(run)
+    return SummaryTable(**{field.name: getattr(found, field.name) for field in fields(found)}, echoes=echoes)
 
 
 def flow_grid(table: Summary) -> Grid:

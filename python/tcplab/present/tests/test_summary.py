@@ -282,3 +282,20 @@ def test_a_comparison_shows_itself_in_a_notebook(tmp_path: Path) -> None:
     assert page.count("<table>") == 1
     # Names at the left, numbers at the right, whatever the notebook's own style does.
     assert re.search(r"text-align: left[^>]*>Goodput \(Mbit/s\)</td><td style=\"text-align: right", page)
+
+
+def test_an_echo_s_round_trips_are_shown_by_message_size_and_its_goodput_is_explained(tmp_path: Path) -> None:
+    flow = {"name": "e", "kind": "echo", "sizes": [1, 65536], "iterations": 20}
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms"}
+    run = tcplab.run(
+        {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}, out=tmp_path / "run"
+    )
+    found = summary(run)
+    (grid,) = found.echoes
+    assert [row[:2] for row in grid.rows] == [("1", "20"), ("65536", "20")]
+    mean = dict(run.echoes.group_by("size").agg(pl.col("rtt").mean()).iter_rows())
+    for size, _, cell, *_ in grid.rows:
+        assert float(cell) == pytest.approx(mean[int(size)] / 1e6, abs=0.01)
+    assert grid.title in found.to_text()
+    assert grid not in found.grids(echoes=False)
+    assert "e: goodput is the payload of both directions together." in found.notes
