@@ -246,6 +246,31 @@ def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Serve
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_panels_side_by_side_stand_below_each_other_in_a_narrow_window(page: Page, served: Served) -> None:
+    scenario = served.root / "narrow.yaml"
+    scenario.write_text(SCENARIO.replace("name: small", "name: narrow"))
+    tcplab.run(scenario, out=served.root / "runs" / "narrow")
+    page.goto(served.key)
+    page.get_by_role("button", name=re.compile("^done narrow")).click()
+    with page.expect_popup() as opening:
+        page.get_by_role("link", name="Open report").click()
+    report = opening.value
+    beside = """() => {
+        const all = document.querySelectorAll("[data-figure=distributions-0] .nsewdrag");
+        const [one, other] = [...all].map((panel) => panel.getBoundingClientRect());
+        return other && one.right < other.left;
+    }"""
+    report.set_viewport_size({"width": 1280, "height": 800})
+    report.wait_for_function(beside)
+    report.set_viewport_size({"width": 390, "height": 844})
+    report.wait_for_function(f"() => !({beside})()")
+    boxes = [
+        panel.bounding_box() for panel in report.locator("[data-figure=distributions-0] .nsewdrag").all()
+    ]
+    assert len(boxes) == 2
+    assert all(box is not None and box["width"] > 240 for box in boxes), boxes
+
+
 def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served: Served) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     opened(page, served)

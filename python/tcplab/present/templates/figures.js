@@ -22,8 +22,27 @@
     };
     return spec;
   }
-  // In a narrow window the names of levels stand on their lines, not beside the axes.
+  // Room below a panel for its axis, pixels.
+  const below = 84;
+  // In a narrow window panels side by side stand below each other.
+  function stacked(layout) {
+    const numbers = Object.keys(layout).filter((name) => /^xaxis\d*$/.test(name)).map((name) => name.slice(5));
+    const axes = numbers.sort((a, b) => a - b).map((number) => [layout[`xaxis${number}`], layout[`yaxis${number}`]]);
+    if (!axes.some(([x]) => x.domain?.[0] > 0)) return;
+    const inner = layout.height - layout.margin.t - layout.margin.b;
+    const heights = axes.map(([, y]) => inner * (y.domain[1] - y.domain[0]));
+    const whole = heights.reduce((sum, height) => sum + height, below * (axes.length - 1));
+    let top = whole;
+    axes.forEach(([x, y], number) => {
+      x.domain = [0, 1];
+      y.domain = [Math.max(0, top - heights[number]) / whole, top / whole];
+      top -= heights[number] + below;
+    });
+    layout.height += whole - inner;
+  }
+  // The names of levels stand on their lines there, not beside the axes.
   function narrowed(layout) {
+    stacked(layout);
     layout.margin.r = 8;
     const bgcolor = dark.matches ? "rgba(20,24,28,.7)" : "rgba(255,255,255,.7)";
     for (const name of layout.annotations ?? []) {
