@@ -148,7 +148,7 @@ def test_a_study_is_one_line_of_the_list_and_report_writes_its_report(
     assert "hint: tcplab study report out" in shown.stderr
     ended = tcplab("report", "out", "--level", "90 %")
     assert ended.stdout == "out/report.html\n", ended.stderr
-    assert "90 %" in (here / "out/report.html").read_text()
+    assert "90\N{NO-BREAK SPACE}%" in (here / "out/report.html").read_text()
 
 
 def test_a_query_prints_its_rows_and_nothing_else(study: Any, process: Any, tcplab: Any) -> None:
