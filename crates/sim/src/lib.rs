@@ -20,6 +20,7 @@ mod exponential;
 mod histogram;
 mod http;
 mod look_ahead;
+mod mean_window;
 mod network;
 mod pattern;
 mod ping_stream;

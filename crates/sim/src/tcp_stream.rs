@@ -9,6 +9,7 @@ use tcplab_units::{Time, prefetch_start};
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
+use crate::mean_window::MeanWindow;
 use crate::network::NodeId;
 use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
@@ -53,7 +54,7 @@ pub(crate) struct TcpStream {
     answers: bool,
     /// The present phase of the control of that end.
     phase: &'static str,
-    window: Window,
+    window: MeanWindow,
     rtt: Histogram,
     pub(crate) application: Box<dyn Application>,
     /// Accelerators and caches on the way, from the client on. Each end then talks to the one next to it.
@@ -68,38 +69,6 @@ struct Remains {
     ends: [TimeWait; 2],
     counters: [Counters; 2],
     rtt: Summary,
-}
-
-/// The mean congestion window over time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Window {
-    /// Segments × nanoseconds up to `at`.
-    area: u128,
-    since: Time,
-    at: Time,
-    present: u32,
-}
-
-impl Window {
-    #[inline]
-    fn set(&mut self, window: u32, now: Time) {
-        if self.present == 0 {
-            (self.since, self.at) = (now, now);
-        }
-        if window != self.present {
-            self.settle(now);
-            self.present = window;
-        }
-    }
-    fn settle(&mut self, now: Time) {
-        self.area += u128::from(self.present) * u128::from(now.since(self.at).as_ns());
-        self.at = now;
-    }
-    fn mean(mut self, now: Time) -> Option<f64> {
-        self.settle(now);
-        let span = now.since(self.since).as_ns();
-        (span > 0).then(|| self.area as f64 / span as f64)
-    }
 }
 
 impl core::fmt::Debug for TcpStream {
@@ -128,7 +97,7 @@ impl TcpStream {
             data_end: application.data_end() as u8,
             answers: application.answers(),
             phase: "",
-            window: Window::default(),
+            window: MeanWindow::default(),
             rtt: Histogram::default(),
             application,
             relays,
