@@ -1,6 +1,8 @@
 //! Percentiles of many samples in bounded memory.
 
-use tcplab_units::{Span, prefetch, prefetch_start};
+use std::mem::offset_of;
+
+use tcplab_units::Span;
 
 /// Buckets in each octave: values are distinguished to one part in 1024, three significant digits.
 const BUCKETS: u64 = 1024;
@@ -10,15 +12,23 @@ const CHUNK: usize = 64;
 /// Chunks of an octave.
 const CHUNKS: usize = BUCKETS as usize / CHUNK;
 
+/// Samples that are counted together.
+const TOGETHER: usize = 8;
+
 /// A log-linear histogram of times. Memory grows with the chunks of an octave in use (256 B each), not with the
 /// samples: RTTs between 50 and 60 ms take 1.5 kB.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Histogram {
-    /// From chunk number `first` on.
-    chunks: Vec<Option<Box<[u32; CHUNK]>>>,
+    /// Samples that wait to be counted. With thousands of connections the buckets are not in the processor's cache, and the
+    /// waits for those of several samples overlap.
+    recent: [Span; TOGETHER],
+    waiting: usize,
+    /// The chunks in use, side by side.
+    chunks: Vec<[u32; CHUNK]>,
+    /// By chunk number, from `first` on: which of them that is, plus one; zero: it is not in use.
+    places: Vec<u16>,
     first: usize,
-    /// Where the last sample was counted: its chunk, from the first on, and the bucket in it.
-    latest: (u32, u32),
     count: u64,
     sum: u128,
     min: u64,
@@ -34,58 +44,70 @@ pub(crate) struct Summary {
 }
 
 impl Histogram {
-    pub(crate) fn summary(&self) -> Summary {
+    /// Bytes from the first on that most samples need.
+    pub(crate) const RECENT: usize = offset_of!(Histogram, chunks);
+
+    /// Its row in a table.
+    pub(crate) fn summary(&mut self) -> Summary {
+        self.count_recent();
         Summary { mean: self.mean(), percentiles: [50, 95, 99].map(|percent| self.percentile(percent)) }
     }
 
     /// Counts one sample.
     #[inline]
     pub(crate) fn record(&mut self, sample: Span) {
-        let value = sample.as_ns();
+        self.recent[self.waiting % TOGETHER] = sample;
+        self.waiting += 1;
+        if self.waiting == TOGETHER {
+            self.count_recent();
+        }
+    }
+
+    /// Counts the samples that wait for it.
+    #[inline(never)]
+    fn count_recent(&mut self) {
+        let recent = self.recent;
+        for sample in &recent[..std::mem::take(&mut self.waiting)] {
+            self.count(sample.as_ns());
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, value: u64) {
         let (octave, bucket) = Self::place(value);
         let number = octave * CHUNKS + bucket / CHUNK;
-        let chunk = match self.chunks.get_mut(number.wrapping_sub(self.first)) {
-            Some(Some(chunk)) => chunk,
+        let place = match self.places.get(number.wrapping_sub(self.first)) {
+            Some(&place) if place > 0 => place,
             _ => self.add_chunk(number),
         };
+        let chunk = &mut self.chunks[usize::from(place) - 1];
         chunk[bucket % CHUNK] = chunk[bucket % CHUNK].saturating_add(1);
-        self.latest = ((number - self.first) as u32, (bucket % CHUNK) as u32);
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
         self.count += 1;
         self.sum += u128::from(value);
     }
 
-    /// A sample will be counted soon.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        if let Some(chunk) = self.chunks.get(self.latest.0 as usize) {
-            prefetch(chunk);
-        }
-    }
-
-    /// The same when that memory is there: most samples are counted near the one before.
-    #[inline]
-    pub(crate) fn prefetch_bucket(&self) {
-        let (chunk, bucket) = self.latest;
-        if let Some(Some(chunk)) = self.chunks.get(chunk as usize) {
-            prefetch_start::<1>(&chunk[bucket as usize % CHUNK]);
-        }
-    }
-
-    /// Makes the chunk numbered `number`, counted over all octaves.
+    /// Makes the chunk numbered `number`, counted over all octaves; its place.
     #[cold]
-    fn add_chunk(&mut self, number: usize) -> &mut [u32; CHUNK] {
-        if self.chunks.is_empty() {
+    fn add_chunk(&mut self, number: usize) -> u16 {
+        if self.places.is_empty() {
             self.first = number;
         }
         if number < self.first {
-            self.chunks.splice(0..0, (number..self.first).map(|_| None));
+            self.places.splice(0..0, std::iter::repeat_n(0, self.first - number));
             self.first = number;
-        } else if number - self.first >= self.chunks.len() {
-            self.chunks.resize(number - self.first + 1, None);
+        } else if number - self.first >= self.places.len() {
+            self.places.resize(number - self.first + 1, 0);
         }
-        self.chunks[number - self.first].insert(Box::new([0; CHUNK]))
+        if self.chunks.len() == self.chunks.capacity() {
+            // Twice as many; as a rule a first one is not alone for long, but there are many streams.
+            self.chunks.reserve_exact(self.chunks.len().max(1));
+        }
+        self.chunks.push([0; CHUNK]);
+        let place = self.chunks.len() as u16;
+        self.places[number - self.first] = place;
+        place
     }
 
     /// Mean of all samples, ns, exact up to its rounding as a number; none without samples.
@@ -100,8 +122,10 @@ impl Histogram {
         }
         let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1) as u64;
         let mut seen = 0;
-        for (number, buckets) in (self.first..).zip(&self.chunks) {
-            let Some(buckets) = buckets else { continue };
+        for (number, &place) in (self.first..).zip(&self.places) {
+            let Some(buckets) = usize::from(place).checked_sub(1).map(|place| &self.chunks[place]) else {
+                continue;
+            };
             for (bucket, &count) in (number % CHUNKS * CHUNK..).zip(buckets.iter()) {
                 seen += u64::from(count);
                 if seen >= rank {
@@ -140,14 +164,15 @@ mod tests {
 
     #[test]
     fn nothing_is_known_of_no_samples() {
-        assert_eq!(Histogram::default().mean(), None);
-        assert_eq!(Histogram::default().percentile(50), None);
+        let Summary { mean, percentiles } = Histogram::default().summary();
+        assert_eq!((mean, percentiles), (None, [None; 3]));
     }
 
     #[test]
     fn one_sample_is_every_percentile() {
         let mut histogram = Histogram::default();
         histogram.record(Span::from_us(50_121));
+        assert_eq!(histogram.summary().percentiles, [Some(50_121_000.0); 3]);
         for percent in [0, 50, 99, 100] {
             assert_eq!(histogram.percentile(percent), Some(50_121_000.0));
         }
@@ -162,6 +187,7 @@ mod tests {
             for &value in &values {
                 histogram.record(Span::from_ns(value));
             }
+            histogram.count_recent();
             values.sort_unstable();
             let exact = values[(values.len() * percent as usize).div_ceil(100) - 1] as f64;
             let found = histogram.percentile(percent).expect("there are samples");

@@ -280,7 +280,7 @@ fn counts(stream: &Stream, drained: bool) -> Counts {
 /// The row of a stream, when the run has `ended` or is broken off. `drained` as in `intervals`.
 pub(crate) fn flow(
     plan: &Plan,
-    stream: &Stream,
+    stream: &mut Stream,
     sim: &mut SimContext,
     (end, ended): (Time, bool),
     drained: bool,
@@ -324,7 +324,7 @@ pub(crate) fn flow(
         complete: false,
     };
     let started = stream.start <= end;
-    let (last_delivery, rtt) = match &stream.kind {
+    let (last_delivery, rtt) = match &mut stream.kind {
         StreamKind::Tcp(tcp) => {
             let sent = tcp.counters();
             row.bytes_sent = sent.bytes_sent;

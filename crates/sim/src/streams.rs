@@ -213,18 +213,18 @@ impl Streams {
         is_drained: impl Fn(u32) -> bool,
     ) {
         let mut rows = self.gone;
-        let mut row = |stream: &Stream, sim: &mut SimContext| {
+        let mut row = |stream: &mut Stream, sim: &mut SimContext| {
             let number = stream.endpoints.stream;
             samplers::flow(plan, stream, sim, (end, ended), is_drained(number));
             rows.push(number);
         };
         for &(_, place) in &self.at_work {
-            row(&self.by_place[place as usize], sim);
+            row(&mut self.by_place[place as usize], sim);
         }
         // Those that have not started.
         while let Some(flow) = self.to_start.pop() {
             for stream in self.started..plan.flows[flow as usize].streams {
-                row(&self.sources[flow as usize].make(plan, stream), sim);
+                row(&mut self.sources[flow as usize].make(plan, stream), sim);
             }
             self.started = 0;
         }

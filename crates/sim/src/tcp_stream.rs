@@ -252,7 +252,7 @@ impl TcpStream {
     /// A segment will arrive soon: asks for the memory that it will need of this.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch_start::<{ offset_of!(TcpStream, application) }>(self);
+        prefetch_start::<{ offset_of!(TcpStream, rtt) + Histogram::RECENT }>(self);
     }
 
     /// The same, for the end that it is sent to.
@@ -261,9 +261,6 @@ impl TcpStream {
         let brings_acks = self.brings_acks(forward);
         if let Some(end) = &self.ends[usize::from(forward)] {
             end.prefetch(!brings_acks);
-        }
-        if brings_acks {
-            self.rtt.prefetch();
         }
     }
 
@@ -274,7 +271,6 @@ impl TcpStream {
             && let Some(end) = &self.ends[usize::from(forward)]
         {
             end.prefetch_behind();
-            self.rtt.prefetch_bucket();
         }
     }
 
@@ -558,7 +554,7 @@ impl TcpStream {
     }
 
     /// The RTTs of the end that sends most.
-    pub(crate) fn rtt(&self) -> Summary {
+    pub(crate) fn rtt(&mut self) -> Summary {
         self.remains.as_ref().map_or_else(|| self.rtt.summary(), |remains| remains.rtt)
     }
 
