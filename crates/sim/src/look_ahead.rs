@@ -108,7 +108,7 @@ impl LookAhead {
             *soon.end(soon.known) = if is_asked { NONE } else { end };
             if !is_asked && let Some(stream) = streams.get(end.place as usize) {
                 prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
-                sim.end_timers.prefetch(end.place);
+                sim.schedule.prefetch_end_timers(end.place);
             }
             soon.last = end;
             soon.known += 1;

@@ -7,15 +7,20 @@
 
 use tcplab_units::Time;
 
+use crate::end_timers::EndTimers;
+
 /// A component's number.
 pub(crate) type Slot = u32;
 
 /// When a component wakes up. Time is in the upper half. The sequence number below it breaks ties at one time in the
 /// order in which wake-ups were asked for. The lowest bits are the component. One number is compared faster than three.
-type Key = u128;
+pub(crate) type Key = u128;
+
+/// Its lower half.
+pub(crate) type Order = u64;
 
 /// A component that waits for nothing.
-const ABSENT: Key = Key::MAX;
+pub(crate) const ABSENT: Key = Key::MAX;
 /// Room for 16 million components and, at ten million events a second, for a day's wake-ups.
 const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
@@ -32,14 +37,17 @@ pub(crate) struct Schedule {
     /// The first components, which wake up most often. Being few, they play fewer matches.
     busy: Tournament,
     others: Tournament,
+    end_timers: EndTimers,
+    /// The first key but those of the busy ones.
+    beside: Key,
     sequence: u64,
     now: Time,
     /// The current component, which has not said yet when it wants to wake up next. Its entry stays until then:
     /// most go straight back into the schedule, which replays their matches once, not twice.
     current: Slot,
-    /// The slot whose rivals are known, and when they wake up; `NONE`: a wake-up has changed since.
+    /// The slot whose first rival of the busy ones is known, and when that wakes up; `NONE`: a wake-up has changed since.
     compared: Slot,
-    rivals: (Time, Time),
+    rival: Time,
 }
 
 impl Schedule {
@@ -52,11 +60,13 @@ impl Schedule {
         (busy + others <= Schedule::SLOTS_MAX as usize).then(|| Schedule {
             busy: Tournament::new(busy),
             others: Tournament::new(others),
+            end_timers: EndTimers::default(),
+            beside: ABSENT,
             sequence: 0,
             now: Time::ZERO,
             current: NONE,
             compared: NONE,
-            rivals: (Time::NEVER, Time::NEVER),
+            rival: Time::NEVER,
         })
     }
 
@@ -70,7 +80,7 @@ impl Schedule {
             others.replay(other + by as usize, key);
         }
         self.others = others;
-        self.compared = NONE;
+        self.note_beside();
         if self.current != NONE && self.current >= slot {
             self.current += more;
         }
@@ -82,13 +92,14 @@ impl Schedule {
         self.now
     }
 
-    /// When the next component wakes up; `Time::NEVER` if none does.
+    /// When the next component wakes up or timer of an endpoint fires; `Time::NEVER` if none does.
     #[inline]
     pub(crate) fn next_time(&mut self) -> Time {
         time_of(self.next())
     }
 
-    /// Moves the present to the next wake-up, and returns whose it is; none: there is none by `end`.
+    /// Moves the present to the next wake-up, and returns whose it is; none: there is none by `end`. After that of a timer of an
+    /// endpoint, `fire_end_timer` has to follow.
     #[inline(always)]
     pub(crate) fn pop(&mut self, end: Time) -> Option<Slot> {
         let next = self.next();
@@ -98,8 +109,48 @@ impl Schedule {
         }
         assert!(time >= self.now, "time went back from {} to {time}", self.now);
         self.now = time;
-        self.current = next as Slot & (Schedule::SLOTS_MAX - 1);
+        self.current = slot_of(next as Order);
         Some(self.current)
+    }
+
+    /// Whether `slot` is that of a timer of an endpoint.
+    #[inline]
+    pub(crate) fn is_end_timer(&self, slot: Slot) -> bool {
+        slot as usize >= self.busy.size + self.others.size
+    }
+
+    /// The timers of TCP endpoints.
+    #[inline]
+    pub(crate) fn end_timers(&mut self) -> &mut EndTimers {
+        &mut self.end_timers
+    }
+
+    /// Those of the endpoints of `place` will be set soon.
+    #[inline]
+    pub(crate) fn prefetch_end_timers(&self, place: u32) {
+        self.end_timers.prefetch(place);
+    }
+
+    /// The first timer of an endpoint fires at `due`, or now if that has passed, whatever was said of its timers before;
+    /// `Time::NEVER` stops it.
+    #[inline]
+    pub(crate) fn set_end_timer(&mut self, place: u32, end: usize, due: Time) {
+        if self.end_timers.set(place, end, due, self.now, &mut self.sequence) {
+            self.note_beside();
+        }
+    }
+
+    /// The endpoint whose timer fires now, by place and end; none: it was put off.
+    pub(crate) fn fire_end_timer(&mut self) -> Option<(u32, usize)> {
+        self.current = NONE;
+        let fired = self.end_timers.fire(&mut self.sequence);
+        self.note_beside();
+        fired
+    }
+
+    #[inline]
+    fn note_beside(&mut self) {
+        self.beside = self.others.first().min(self.end_timers.first());
     }
 
     /// Moves the present to `time` for the component that woke up last.
@@ -108,14 +159,14 @@ impl Schedule {
         self.now = time;
     }
 
-    /// When the first component but `slot` wakes up: of the busy ones, to which `slot` belongs, and of the others.
+    /// When the first component but `slot` wakes up: of the busy ones, to which `slot` belongs, and of all else.
     #[inline]
     pub(crate) fn rivals(&mut self, slot: Slot) -> (Time, Time) {
         if self.compared != slot {
             self.compared = slot;
-            self.rivals = (time_of(self.busy.first_but(slot as usize)), time_of(self.others.first()));
+            self.rival = time_of(self.busy.first_but(slot as usize));
         }
-        self.rivals
+        (self.rival, time_of(self.beside))
     }
 
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
@@ -125,7 +176,7 @@ impl Schedule {
             self.replay(self.current, ABSENT);
             self.current = NONE;
         }
-        self.busy.first().min(self.others.first())
+        self.busy.first().min(self.beside)
     }
 
     /// Moves the present to `time`, which nothing that is still scheduled comes before.
@@ -136,7 +187,7 @@ impl Schedule {
     }
 
     /// `slot` wakes up at `time` and not at any other; `Time::NEVER` cancels.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, slot: Slot, time: Time) {
         if slot == self.current || self.time(slot) != time {
             self.change(slot, time);
@@ -167,6 +218,7 @@ impl Schedule {
         time_of(others.map_or_else(|| self.busy.key(slot as usize), |other| self.others.key(other)))
     }
 
+    #[inline(never)]
     fn change(&mut self, slot: Slot, time: Time) {
         if slot == self.current {
             self.current = NONE;
@@ -174,18 +226,21 @@ impl Schedule {
         if time == Time::NEVER {
             return self.replay(slot, ABSENT);
         }
-        self.sequence += 1;
-        assert!(self.sequence >> SEQUENCE_BITS == 0, "more wake-ups than can be distinguished");
-        let order = self.sequence << SLOT_BITS | u64::from(slot);
-        self.replay(slot, Key::from(time.max(self.now).as_ns()) << 64 | Key::from(order));
+        let order = next_order(slot, &mut self.sequence);
+        self.replay(slot, key(time.max(self.now), order));
     }
 
     #[inline]
     fn replay(&mut self, slot: Slot, key: Key) {
-        self.compared = NONE;
         match (slot as usize).checked_sub(self.busy.size) {
-            None => self.busy.replay(slot as usize, key),
-            Some(other) => self.others.replay(other, key),
+            None => {
+                self.compared = NONE;
+                self.busy.replay(slot as usize, key);
+            }
+            Some(other) => {
+                self.others.replay(other, key);
+                self.note_beside();
+            }
         }
     }
 }
@@ -266,10 +321,29 @@ impl Tournament {
     }
 }
 
+/// The order of the next wake-up that is asked for.
+#[inline]
+pub(crate) fn next_order(slot: Slot, sequence: &mut u64) -> Order {
+    *sequence += 1;
+    assert!(*sequence >> SEQUENCE_BITS == 0, "more wake-ups than can be distinguished");
+    *sequence << SLOT_BITS | u64::from(slot)
+}
+
+#[inline(always)]
+pub(crate) fn key(time: Time, order: Order) -> Key {
+    Key::from(time.as_ns()) << 64 | Key::from(order)
+}
+
 /// The time of a key; `Time::NEVER` for none.
 #[inline(always)]
-fn time_of(key: Key) -> Time {
+pub(crate) fn time_of(key: Key) -> Time {
     Time::from_ns((key >> 64) as u64)
+}
+
+/// The component that an order is of.
+#[inline(always)]
+pub(crate) fn slot_of(order: Order) -> Slot {
+    order as Slot & (Schedule::SLOTS_MAX - 1)
 }
 
 #[cfg(test)]
@@ -279,6 +353,34 @@ mod tests {
 
     fn at(ns: u64) -> Time {
         Time::from_ns(ns)
+    }
+
+    #[test]
+    fn timers_of_endpoints_and_components_wake_up_in_the_order_in_which_they_asked() {
+        let mut schedule = Schedule::new(0, 2).expect("few components");
+        schedule.end_timers().grow(1);
+        schedule.set(0, at(5));
+        schedule.set_end_timer(0, 1, at(5));
+        schedule.set(1, at(5));
+        schedule.set_end_timer(0, 0, at(4));
+        let order: Vec<_> = std::iter::from_fn(|| {
+            let slot = schedule.pop(Time::NEVER)?;
+            Some(if schedule.is_end_timer(slot) { Err(schedule.fire_end_timer()) } else { Ok(slot) })
+        })
+        .collect();
+        assert_eq!(order, [Err(Some((0, 0))), Ok(0), Err(Some((0, 1))), Ok(1)]);
+    }
+
+    #[test]
+    fn a_timer_of_an_endpoint_is_a_rival() {
+        let mut schedule = Schedule::new(2, 1).expect("few components");
+        schedule.end_timers().grow(1);
+        for (slot, time) in [(0, 3), (1, 9), (2, 8)] {
+            schedule.set(slot, at(time));
+        }
+        assert_eq!(schedule.rivals(0), (at(9), at(8)));
+        schedule.set_end_timer(0, 0, at(6));
+        assert_eq!(schedule.rivals(0), (at(9), at(6)));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use tcplab_units::{Span, Time};
 use crate::bodies::Bodies;
 use crate::cache::Stored;
 use crate::echo::Gate;
-use crate::end_timers::EndTimers;
 use crate::http::Browser;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::{Body, Packet};
@@ -19,31 +18,19 @@ use crate::samplers::Sampler;
 use crate::schedule::{Schedule, Slot};
 use crate::splitter::Splitter;
 
-/// Timers of a stream.
+/// Timers of a stream, beside those of its two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
     /// The application's: start, stop, pause, next datagram.
     Application = 0,
-    /// The TCP endpoint's at the flow's `from`.
-    Sender = 1,
-    /// The TCP endpoint's at the flow's `to`.
-    Receiver = 2,
     /// Those of the endpoints of accelerators and caches on the way.
-    Relay = 3,
+    Relay = 1,
 }
 
 impl Timer {
     /// How many a stream has.
-    pub(crate) const COUNT: u32 = 4;
-    pub(crate) const ALL: [Timer; 4] = [Timer::Application, Timer::Sender, Timer::Receiver, Timer::Relay];
-    /// Those of the two endpoints.
-    const ENDS: [Timer; 2] = [Timer::Sender, Timer::Receiver];
-
-    /// The endpoint that it belongs to.
-    #[inline]
-    fn end(self) -> Option<usize> {
-        Timer::ENDS.iter().position(|&timer| timer == self)
-    }
+    pub(crate) const COUNT: u32 = 2;
+    pub(crate) const ALL: [Timer; 2] = [Timer::Application, Timer::Relay];
 }
 
 // Slots of the schedule after the network's: the streams' timers by place, the samplers', and these.
@@ -60,7 +47,6 @@ pub(crate) struct SimContext {
     pub(crate) schedule: Schedule,
     /// Streams for whose timers it has room.
     pub(crate) places: u32,
-    pub(crate) end_timers: EndTimers,
     pub(crate) network: Network,
     pub(crate) bodies: Bodies,
     pub(crate) recorder: Recorder,
@@ -118,34 +104,9 @@ impl SimContext {
         if places > self.places {
             let places = places.next_power_of_two().min(most);
             self.schedule.insert(self.clock(0), (places - self.places) * Timer::COUNT);
-            self.end_timers.grow(places);
+            self.schedule.end_timers().grow(places);
             self.places = places;
         }
-    }
-
-    /// The first timer of an endpoint fires at `due`, whatever was said of its timers before.
-    #[inline]
-    pub(crate) fn set_end_timer(&mut self, place: u32, end: usize, due: Time) {
-        let now = self.now();
-        if let Some(wake) = self.end_timers.set(place, end, due, now) {
-            self.wake_end(place, end, wake);
-        }
-    }
-
-    #[inline(never)]
-    fn wake_end(&mut self, place: u32, end: usize, time: Time) {
-        self.set_timer(place, Timer::ENDS[end], time);
-    }
-
-    /// The schedule wakes a stream for `timer`: whether that fires, and was not put off.
-    #[inline]
-    pub(crate) fn fires(&mut self, place: u32, timer: Timer) -> bool {
-        let Some(end) = timer.end() else { return true };
-        let put_off = self.end_timers.woken(place, end, self.now());
-        if let Some(due) = put_off {
-            self.set_end_timer(place, end, due);
-        }
-        put_off.is_none()
     }
 
     /// No timer of the stream at `place` fires any more.
@@ -153,7 +114,7 @@ impl SimContext {
         for timer in Timer::ALL {
             self.set_timer(place, timer, Time::NEVER);
         }
-        self.end_timers.cancel(place);
+        self.schedule.end_timers().cancel(place);
     }
 
     /// The accelerator of a node.

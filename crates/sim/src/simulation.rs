@@ -8,7 +8,6 @@ use tcplab_units::{Span, Time};
 use crate::bodies::Bodies;
 use crate::capture::{Capture, CaptureSink, Interface};
 use crate::echo::Gate;
-use crate::end_timers::EndTimers;
 use crate::error::PlanError;
 use crate::look_ahead::{self, LookAhead};
 use crate::network::{DirectionId, Network, NodeId};
@@ -118,10 +117,9 @@ impl Simulation {
             schedule: Schedule::new(network.components(), clocks).ok_or(PlanError::TooMany {
                 what: "streams",
                 count: count as u64,
-                maximum: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
+                maximum: u64::from(Schedule::SLOTS_MAX / (Timer::COUNT + 2)),
             })?,
             places,
-            end_timers: EndTimers::new(places),
             network,
             bodies: Bodies::new(),
             recorder: Recorder::new(plan),
@@ -133,6 +131,7 @@ impl Simulation {
             splitters: crate::build::splitters(plan),
             outbox: None,
         };
+        sim.schedule.end_timers().grow(places);
         streams.schedule_start(plan, &mut sim);
         let mut simulation = Simulation {
             sim,
@@ -304,6 +303,9 @@ impl Simulation {
             }
             return self.depart::<M>(slot);
         }
+        if self.sim.schedule.is_end_timer(slot) {
+            return self.time_out::<M>();
+        }
         let timer = slot - components;
         let place = timer / Timer::COUNT;
         if place < self.sim.places {
@@ -317,12 +319,19 @@ impl Simulation {
         }
     }
 
+    /// The first timer of an endpoint fires, unless it was put off.
+    fn time_out<M: Mode>(&mut self) {
+        let Some((place, end)) = self.sim.schedule.fire_end_timer() else { return };
+        if let Some(stream) = self.streams.get_mut(place) {
+            stream.time_out::<M>(end, &mut self.sim);
+        }
+        let finished = self.streams.note_finished(place);
+        self.end_if_idle(finished);
+    }
+
     /// A timer of the stream at `place` fires.
     #[inline]
     fn wake_stream<M: Mode>(&mut self, place: u32, timer: Timer) {
-        if !self.sim.fires(place, timer) {
-            return;
-        }
         if let Some(stream) = self.streams.get_mut(place) {
             stream.wake::<M>(timer, &mut self.sim);
         }

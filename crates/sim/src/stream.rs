@@ -223,6 +223,13 @@ impl Stream {
         }
     }
 
+    /// A timer of one of the two endpoints fires.
+    pub(crate) fn time_out<M: Mode>(&mut self, end: usize, sim: &mut SimContext) {
+        if let StreamKind::Tcp(tcp) = &mut self.kind {
+            tcp.time_out::<M>(end, &self.endpoints, sim);
+        }
+    }
+
     /// A packet of the stream arrived at the end it was sent to.
     #[inline]
     pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, sim: &mut SimContext) {

@@ -110,7 +110,7 @@ impl TcpStream {
     /// A timer fires.
     pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let now = sim.now();
-        let end = match timer {
+        match timer {
             Timer::Application => {
                 if !std::mem::replace(&mut self.opened[CLIENT], true) {
                     let (settings, isn) = (&self.settings, self.initial_sequence[CLIENT]);
@@ -124,23 +124,23 @@ impl TcpStream {
                 let Some(client) = &mut self.ends[CLIENT] else { return };
                 client.lend_outbox(&mut sim.outbox);
                 self.application.on_timer(client, &mut Context { endpoints, sim });
-                CLIENT
+                self.drive_apart::<M>(CLIENT, endpoints, sim);
+                self.return_outbox(CLIENT, sim);
             }
-            Timer::Sender => CLIENT,
-            Timer::Receiver => SERVER,
             Timer::Relay => {
                 for (number, relay) in self.relays.iter_mut().enumerate() {
                     let application = &mut *self.application;
                     relay.wake::<M>(&mut Hop { number, endpoints, application }, sim);
                 }
-                return;
             }
-        };
-        if timer != Timer::Application {
-            let Some(connection) = &mut self.ends[end] else { return };
-            connection.lend_outbox(&mut sim.outbox);
-            connection.handle_timeout(now);
         }
+    }
+
+    /// A timer of an end fires.
+    pub(crate) fn time_out<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        let Some(connection) = &mut self.ends[end] else { return };
+        connection.lend_outbox(&mut sim.outbox);
+        connection.handle_timeout(sim.now());
         self.drive_apart::<M>(end, endpoints, sim);
         self.return_outbox(end, sim);
     }
@@ -347,7 +347,7 @@ impl TcpStream {
             self.observe(end, endpoints, sim);
         }
         if let Some(connection) = &self.ends[end] {
-            sim.set_end_timer(endpoints.place, end, connection.poll_timeout());
+            sim.schedule.set_end_timer(endpoints.place, end, connection.poll_timeout());
         }
         if self.closed == [true; 2] && !self.aborted {
             self.retire();
