@@ -83,8 +83,8 @@ impl Batch {
         }
     }
 
-    /// Waits for datagrams; how many there are.
-    fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+    /// Takes datagrams that have come, or waits for the first; how many there are.
+    fn receive(&mut self, socket: &Socket, waits: bool) -> io::Result<usize> {
         for i in 0..BATCH {
             self.vectors[i] = libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER };
             let header: &mut libc::msghdr = &mut self.messages[i].msg_hdr;
@@ -94,7 +94,7 @@ impl Batch {
             header.msg_controllen = CONTROL as _;
         }
         // MSG_TRUNC makes the kernel return the datagram's whole length though only its header is read.
-        let flags = libc::MSG_WAITFORONE | libc::MSG_TRUNC;
+        let flags = libc::MSG_TRUNC | if waits { libc::MSG_WAITFORONE } else { libc::MSG_DONTWAIT };
         // SAFETY: all messages are set up above over memory that outlives the call.
         let got = unsafe {
             libc::recvmmsg(
@@ -139,7 +139,8 @@ impl Batch {
     }
 }
 
-/// Receives one stream until all of it has come or the run is over.
+/// Receives one stream until all of it has come or the run is over. What came before the run's end is read then, too: on a
+/// busy machine this thread may be late.
 pub fn run(
     socket: &Socket,
     address: SocketAddr,
@@ -164,16 +165,22 @@ pub fn run(
             context.sink.interval(&end.flow, row);
         }
     };
-    while !context.over() && all.is_none_or(|all| arrivals.received < all) {
-        match batch.receive(socket) {
+    let (mut is_over, mut until) = (false, context.clock.duration);
+    while all.is_none_or(|all| arrivals.received < all) {
+        if !is_over && context.over() {
+            (is_over, until) = (true, until.min(context.clock.now()));
+        }
+        match batch.receive(socket, !is_over) {
             Ok(got) => {
+                let mut is_later = false;
                 // The kernel stamps with CLOCK_REALTIME, whose offset may be stepped: look again each time.
                 let offset = clock::realtime().wrapping_sub(clock::now());
                 let mut bytes = 0;
                 for datagram in (0..got).filter_map(|i| batch.datagram(i)) {
                     let arrived = datagram.arrived.map(|real| real.wrapping_sub(offset));
                     let time = arrived.unwrap_or_else(clock::now).saturating_sub(context.clock.start);
-                    if time >= context.clock.duration {
+                    if time >= until {
+                        is_later = true;
                         continue;
                     }
                     // The header is not cut where less is left for the last one.
@@ -183,7 +190,11 @@ pub fn run(
                     bytes += len;
                 }
                 totals.received.fetch_add(bytes, Ordering::Relaxed);
+                if is_over && is_later {
+                    break;
+                }
             }
+            Err(error) if waited(&error) && is_over => break,
             Err(error) if waited(&error) => {}
             Err(source) => return Err(broken(source)),
         }
@@ -230,8 +241,79 @@ pub fn run(
 #[cfg(test)]
 mod tests {
     use std::net::UdpSocket;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::json;
+    use tcplab_plan::Flow;
+    use tcplab_probe::sockets::{Registry, Sample};
+    use tcplab_tables::EchoTally;
 
     use super::*;
+    use crate::{Clock, Exchange, Fetch, Interval, Ping, Role, Sink};
+
+    /// Keeps the rows of a stream's end.
+    #[derive(Default)]
+    struct Ends(Mutex<Vec<Summary>>);
+
+    impl Sink for Ends {
+        fn summary(&self, _: &Flow, row: &Summary) {
+            self.0.lock().unwrap().push(row.clone());
+        }
+        fn interval(&self, _: &Flow, _: &Interval) {}
+        fn exchange(&self, _: &Flow, _: &Exchange) {}
+        fn fetch(&self, _: &Flow, _: &Fetch) {}
+        fn tally(&self, _: &Flow, _: u64, _: u64, _: &EchoTally) {}
+        fn ping(&self, _: &Flow, _: &Ping) {}
+        fn socket(&self, _: u64, _: &Sample<'_>) {}
+        fn event(&self, _: &Flow, _: u64, _: u64, _: &'static str, _: Option<&'static str>) {}
+        fn warning(&self, _: String, _: String) {}
+        fn failed(&self, _: &Flow, _: &TrafficError) {}
+        fn finished(&self, _: &Flow, _: Role) {}
+    }
+
+    #[test]
+    fn what_came_before_the_end_of_the_run_is_read_after_it() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = receiver.local_addr().unwrap();
+        let socket = Socket::from(receiver);
+        ask_for_arrivals(&socket).unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let start = clock::now();
+        let send = |numbers: std::ops::Range<u64>| {
+            for number in numbers {
+                let mut datagram = [0; 100];
+                datagram[..8].copy_from_slice(&number.to_be_bytes());
+                sender.send_to(&datagram, address).unwrap();
+            }
+        };
+        // Enough that the clocks may be read apart from each other.
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(50));
+        // More than one system call takes.
+        send(0..150);
+        pause();
+        let sink = Arc::new(Ends::default());
+        let context = Context {
+            clock: Clock { start, duration: clock::now() - start },
+            stop: Arc::new(AtomicBool::new(false)),
+            sink: sink.clone(),
+            registry: Arc::new(Registry::default()),
+        };
+        // What comes later is not the run's.
+        pause();
+        send(150..160);
+        let end: End = serde_json::from_value(json!({
+            "role": "server", "address": "127.0.0.1",
+            "flow": {
+                "name": "datagrams", "from": "a", "to": "b", "start": 0, "stop": null, "streams": 1, "kind": "udp",
+                "rate": 1_000_000, "payload": 100, "bytes": null, "pattern": null,
+            },
+        }))
+        .unwrap();
+        run(&socket, address, 0, &end, &context, &Totals::default()).unwrap();
+        let rows = sink.0.lock().unwrap();
+        assert_eq!(rows.iter().map(|row| row.bytes_received).collect::<Vec<_>>(), [Some(15_000)]);
+    }
 
     #[test]
     fn drops_after_the_last_datagram_are_counted() {
