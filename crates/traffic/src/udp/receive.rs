@@ -139,7 +139,7 @@ impl Batch {
     }
 }
 
-/// Receives one stream until all of it has come or the run is over. What came before the run's end is read then, too: on a
+/// Receives one stream until all of it has come or the run is over. Datagrams that came before the end are read then, too: on a
 /// busy machine this thread may be late.
 pub fn run(
     socket: &Socket,
@@ -299,7 +299,7 @@ mod tests {
             sink: sink.clone(),
             registry: Arc::new(Registry::default()),
         };
-        // What comes later is not the run's.
+        // Datagrams that come later are not of the run.
         pause();
         send(150..160);
         let end: End = serde_json::from_value(json!({
