@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from tcplab.analysis.copies import fingerprint
+from tcplab.analysis.echo import FlowEchoes, by_size
 from tcplab.analysis.estimate import Estimate, estimate
 from tcplab.analysis.fetches import Fetches, fetches
 from tcplab.analysis.leg_summaries import LegSummary, leg_summaries
@@ -82,6 +83,8 @@ class Summary:
     """Summaries of the legs of accelerated connections."""
     fetches: tuple[Fetches, ...] = ()
     """Objects fetched over HTTP, by size."""
+    echoes: tuple[FlowEchoes, ...] = ()
+    """Round trips of echo flows by message size, of the whole run."""
     notes: tuple[str, ...] = field(default=())
     """Notes that the reader needs to interpret the figures."""
 
@@ -118,6 +121,7 @@ class Summary:
             "outages": [asdict(one) for one in self.outages],
             "legs": [_plain(one) for one in self.legs],
             "fetches": [_plain(one) for one in self.fetches],
+            "echoes": [{"flow": one.flow, **size.to_json()} for one in self.echoes for size in one.sizes],
             "notes": list(self.notes),
         }
 
@@ -162,6 +166,7 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
         outages=tuple(outages(run)),
         legs=tuple(leg_summaries(run, level)),
         fetches=tuple(fetches(run, level)),
+        echoes=tuple(by_size(run, level)),
         notes=tuple(_notes(run, asked, level, flows, links, windows)),
     )
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import polars as pl
-
-from tcplab.analysis.echo import Echoes, Path, Step, explain, from_tables, statistics, tables
+from tcplab.analysis.echo import Echoes, Path, Step, echoes_of, explain, tables
 from tcplab.analysis.echo.table import Table
 from tcplab.figures import echo as drawn
 from tcplab.figures.model import Figure
 from tcplab.plan.paths import base_rtt, nominal_rate, path, settings
 from tcplab.plan.types import Flow, Plan
 from tcplab.present.text_table import Grid, Heading
-from tcplab.quantities import fine_time_scale
+from tcplab.quantities import plural
 from tcplab.results.run import Run
 
-# The published study's.
-LEVEL = 0.98
-TITLE = "Round-trip time by message size"
 # Ethernet 14, TCP 20; timestamps 12; the IP header by version.
 _HEADERS, _TIMESTAMPS, _IP = 34, 12, {4: 20, 6: 40}
 
@@ -53,7 +48,7 @@ def echo_part(run: Run) -> EchoPart | None:
 
 def part_of(echoes: Echoes, steps: Sequence[Step], name: str) -> EchoPart:
     """The part about one test, whatever it ran between."""
-    echoes = replace(echoes, label=_clients(echoes.clients))
+    echoes = replace(echoes, label=plural(echoes.clients, "client"))
     flow = EchoFlow(name, echoes, tuple(_grid(table) for table in tables(echoes)), tuple(steps))
     return EchoPart((flow,), tuple(echo_figures([echoes], name)))
 
@@ -79,67 +74,6 @@ def echo_flows(run: Run) -> list[EchoFlow]:
         grids = tuple(_grid(table) for table in tables(echoes))
         flows.append(EchoFlow(flow["name"], echoes, grids, tuple(explain(echoes, way(run.plan, flow)))))
     return flows
-
-
-def echoes_of(run: Run) -> Iterator[tuple[Flow, Echoes]]:
-    """Each echo flow of a run that has results, with their statistics."""
-    planned = [flow for flow in run.plan.get("flows", ()) if "iterations" in flow]
-    for flow in planned:
-        of_flow = pl.col("flow") == flow["name"]
-        series = from_tables(run.tables["echoes"].filter(of_flow), run.tables["echo_batches"].filter(of_flow))
-        if series:
-            yield (
-                flow,
-                statistics(
-                    series,
-                    clients=int(flow["streams"]),
-                    iterations=int(flow["iterations"]),
-                    warmup=int(flow.get("warmup") or 0),
-                    level=LEVEL,
-                    label=_label(flow, planned),
-                ),
-            )
-
-
-def size_grids(run: Run) -> tuple[Grid, ...]:
-    """The round trips of each echo flow by message size, one table each."""
-    found = list(echoes_of(run))
-    return tuple(
-        _size_grid(TITLE if len(found) == 1 else f"{TITLE}, {flow['name']}", echoes) for flow, echoes in found
-    )
-
-
-def _size_grid(title: str, echoes: Echoes) -> Grid:
-    columns = (
-        ("Mean", [one.mean for one in echoes.sizes]),
-        ("SD", [one.deviation for one in echoes.sizes]),
-        ("Median", [one.median for one in echoes.sizes]),
-        ("p99", [one.p99 for one in echoes.sizes]),
-        ("Maximum", [one.maximum for one in echoes.sizes]),
-    )
-    scale = fine_time_scale(one.mean for one in echoes.sizes)
-    headings = (
-        Heading("Message", "B", about="Payload of a message"),
-        Heading("Round trips", about="All clients and repetitions, without the warm-up"),
-        *(Heading(label, scale.unit) for label, _ in columns),
-    )
-    rows = zip(*([scale.number(value) for value in values] for _, values in columns), strict=True)
-    return Grid(
-        title,
-        headings,
-        tuple((str(one.size), str(one.count), *cells) for one, cells in zip(echoes.sizes, rows, strict=True)),
-    )
-
-
-def _label(flow: Flow, flows: Sequence[Flow]) -> str:
-    """By the number of clients where that tells the flows apart."""
-    counts = [one["streams"] for one in flows]
-    clients = _clients(flow["streams"])
-    return clients if len(set(counts)) == len(flows) else f"{flow['name']}, {clients}"
-
-
-def _clients(count: int) -> str:
-    return f"{count} client{'' if count == 1 else 's'}"
 
 
 def echo_figures(tests: Sequence[Echoes], title: str) -> list[tuple[str, Figure]]:

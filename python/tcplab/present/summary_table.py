@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tcplab.analysis.estimate import Estimate
 from tcplab.analysis.summaries import FlowSummary, LinkSummary, Summary
 from tcplab.analysis.summaries import summary as summarised
+from tcplab.present.echo_grids import echo_grids
 from tcplab.present.remedy_grids import fetch_grid, leg_grid
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import (
@@ -102,9 +103,6 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
 class SummaryTable(Summary):
     """The summary of a run, for the command line and the report alike."""
 
-    echoes: tuple[Grid, ...] = ()
-    """The round trips of each echo flow by message size."""
-
     def grids(self, *, echoes: bool = True) -> list[Grid]:
         """The tables as text cells, with or without those of echoes."""
         grids = (
@@ -114,7 +112,7 @@ class SummaryTable(Summary):
             leg_grid(self.legs),
             fetch_grid(self.fetches),
         )
-        return [*(grid for grid in grids if grid.rows), *(self.echoes if echoes else ())]
+        return [*(grid for grid in grids if grid.rows), *(echo_grids(self.echoes) if echoes else ())]
 
     def __str__(self) -> str:
         return self.to_text()
@@ -137,12 +135,7 @@ class SummaryTable(Summary):
 def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
     """A run's steady state, ready to print; see `tcplab.analysis.summaries.summary`."""
     found = summarised(run, omit=omit, level=level)
-    echoes: tuple[Grid, ...] = ()
-    if any("iterations" in flow for flow in run.plan.get("flows", ())):
-        from tcplab.present.echo import size_grids
-
-        echoes = size_grids(run)
-    return SummaryTable(**{field.name: getattr(found, field.name) for field in fields(found)}, echoes=echoes)
+    return SummaryTable(**{field.name: getattr(found, field.name) for field in fields(found)})
 
 
 def flow_grid(table: Summary) -> Grid:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import polars as pl
 
+from tcplab.analysis.echo import echoes_of
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import empirical_cdf, jain_over_time
 from tcplab.figures.runs.source import Source
 from tcplab.plan.paths import Hop
 from tcplab.plan.types import Plan
-from tcplab.present.echo import echoes_of
 from tcplab.results import TABLES, Run, conform
 from tcplab.results.run import Tables
 

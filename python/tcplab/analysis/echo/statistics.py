@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,11 @@ class SizeStatistics:
         """Payload one way, bit/s."""
         return self.rate * self.size * 8
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; null for what is not known."""
+        known = {key: None if math.isnan(value) else value for key, value in asdict(self).items()}
+        return {**known, "throughput": self.throughput, "autocorrelated": self.autocorrelated}
+
 
 _FIGURES = (
     *("mean", "deviation", "low", "high", "batch_low", "batch_high"),
@@ -93,6 +99,7 @@ def statistics(
     clients: int,
     iterations: int,
     warmup: int = 0,
+    # That of the published study.
     level: float = 0.98,
     label: str = "",
 ) -> Echoes:

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from tcplab.analysis.echo.statistics import Echoes, SizeStatistics
@@ -147,8 +147,8 @@ def document(echoes: Echoes) -> dict[str, Any]:
         "iterations": echoes.iterations,
         "warmup": echoes.warmup,
         "confidence": echoes.level,
-        "sizes": [_size(one) for one in echoes.sizes],
-        "with_warmup": [_size(one) for one in echoes.whole] if echoes.warmup else None,
+        "sizes": [one.to_json() for one in echoes.sizes],
+        "with_warmup": [one.to_json() for one in echoes.whole] if echoes.warmup else None,
         "series": [
             {
                 "client": one.client,
@@ -160,10 +160,6 @@ def document(echoes: Echoes) -> dict[str, Any]:
             for one in echoes.series
         ],
     }
-
-
-def _size(one: SizeStatistics) -> dict[str, Any]:
-    return {**asdict(one), "throughput": one.throughput, "autocorrelated": one.autocorrelated}
 
 
 def _histogram(series: Any) -> list[tuple[float, int]]:

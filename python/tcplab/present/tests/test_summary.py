@@ -1,3 +1,4 @@
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -291,7 +292,7 @@ def test_an_echo_s_round_trips_are_shown_by_message_size_and_its_goodput_is_expl
         {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}, out=tmp_path / "run"
     )
     found = summary(run)
-    (grid,) = found.echoes
+    grid = found.grids()[-1]
     assert [row[:2] for row in grid.rows] == [("1", "20"), ("65536", "20")]
     mean = dict(run.echoes.group_by("size").agg(pl.col("rtt").mean()).iter_rows())
     for size, _, cell, *_ in grid.rows:
@@ -299,3 +300,20 @@ def test_an_echo_s_round_trips_are_shown_by_message_size_and_its_goodput_is_expl
     assert grid.title in found.to_text()
     assert grid not in found.grids(echoes=False)
     assert "e: goodput is the payload of both directions together." in found.notes
+
+
+def test_an_echo_s_round_trips_are_in_the_summary_for_programs(tmp_path: Path) -> None:
+    flow = {"kind": "echo", "sizes": [1, 65536], "iterations": 20, "warmup": 5}
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms"}
+    flows = [{"name": name, **flow} for name in ("a", "b")]
+    run = tcplab.run(
+        {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": flows}, out=tmp_path / "r"
+    )
+    rows = summary(run, level=0.9).to_json()["echoes"]
+    found = [(row["flow"], row["size"], row["count"]) for row in rows]
+    assert found == [("a", 1, 15), ("a", 65536, 15), ("b", 1, 15), ("b", 65536, 15)]
+    trips = run.echoes.filter(flow="a", size=1).sort("iteration")["rtt"].to_numpy()[5:]
+    assert rows[0]["mean"] == pytest.approx(trips.mean())
+    # The bounds have the level of the summary, by Student's t.
+    half = 1.761 * trips.std(ddof=1) / math.sqrt(len(trips))
+    assert rows[0]["high"] - rows[0]["mean"] == pytest.approx(half, rel=1e-3)
