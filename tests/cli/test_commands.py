@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import re
@@ -248,6 +249,29 @@ def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:
     assert (listed["name"], listed["repetitions"]) == ("short", 1)
 
 
+def test_list_names_a_directory_that_it_may_not_read(
+    done: Path, here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the tests may be root, to whom every directory is open."""
+    (here / "secret").mkdir()
+    scan = os.scandir
+
+    def scandir(path: Any = ".") -> Any:
+        if Path(path).name == "secret":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    ended = tcplab("list", ".")
+    assert (ended.returncode, ended.stdout.splitlines()[1].split()[0]) == (0, "done")
+    assert ended.stderr == "tcplab: warning: secret: cannot be read: Permission denied\n"
+    assert tcplab("list", ".", "--json").stderr == ended.stderr
+    for command in ("list", "ui"):
+        ended = tcplab(command, "secret")
+        assert ended.returncode == 2
+        assert ended.stderr == "tcplab: error: secret: cannot be read: Permission denied\n"
+
+
 def test_show_prints_the_summary(done: Path, tcplab: Command) -> None:
     ended = tcplab("show", "done")
     assert ended.returncode == 0, ended.stderr
@@ -408,7 +432,7 @@ def test_what_nobody_foresaw_is_one_line_with_the_way_to_more(done: Path, proces
 def test_a_bug_has_an_exit_code_of_its_own_and_says_how_to_report_it(
     done: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(root: Path) -> None:
+    def broken(*_: object) -> None:
         raise ZeroDivisionError("division by zero")
 
     monkeypatch.setattr("tcplab.results.list_results", broken)

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import tcplab
 
@@ -202,3 +202,18 @@ def test_a_page_whose_first_request_fails_asks_again(page: Page, served: Served)
     page.route("**/api/session", lambda route: route.abort("failed"), times=1)
     page.goto(served.key)
     expect(page.get_by_role("button", name="small", exact=True)).to_be_visible()
+
+
+def test_a_directory_that_cannot_be_read_is_named_above_the_files(page: Page, served: Served) -> None:
+    """Whoever runs the tests may be root, to whom every directory is open."""
+
+    def answer(route: Route) -> None:
+        found = route.fetch()
+        route.fulfill(
+            response=found, json={**found.json(), "unreadable": ["secret: cannot be read: Permission denied"]}
+        )
+
+    page.route("**/api/files", answer)
+    page.goto(served.key)
+    files = page.get_by_role("navigation", name="Files")
+    expect(files.get_by_text("secret: cannot be read: Permission denied")).to_be_visible()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json
+from tcplab.cli.failure import guarded
+from tcplab.cli.options import Json, readable
 
 EXAMPLE = "tcplab list runs"
 
@@ -23,23 +22,17 @@ def list_runs(
 
     A study is one line; `runs` counts those of all its cells.
     """
-    from tcplab.cli.output import say, say_json, table
-    from tcplab.results import ResultsError, list_results
+    from tcplab.cli.output import say, say_json, table, warn
+    from tcplab.results import list_results
 
-    if not root.is_dir():
-        if root == Path("runs") and not root.exists():
-            if json:
-                say_json({"results": []})
-            else:
-                say("no results here yet: tcplab run SCENARIO makes them in runs/")
-            return
-        raise CommandError(f"{root}: no such directory", Code.INPUT)
-    # A search passes over directories that it may not read.
-    try:
-        os.scandir(root).close()
-    except OSError as error:
-        raise CommandError(str(ResultsError.unreadable(root, error)), Code.INPUT) from None
-    found = list_results(root)
+    if root == Path("runs") and not root.exists():
+        if json:
+            say_json({"results": []})
+        else:
+            say("no results here yet: tcplab run SCENARIO makes them in runs/")
+        return
+    readable(root)
+    found = list_results(root, lambda error: warn(f"tcplab: warning: {error}"))
     if json:
         say_json({"results": [{**vars(listed), "path": str(listed.path)} for listed in found]})
     elif not found:

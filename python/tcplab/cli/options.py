@@ -96,6 +96,18 @@ def _urls(at: list[str]) -> dict[str, str]:
     return urls_of(at)
 
 
+def readable(directory: Path) -> None:
+    """Fail if a directory is not there, or cannot be read."""
+    from tcplab.results import ResultsError
+
+    if not directory.is_dir():
+        raise CommandError(f"{directory}: no such directory", Code.INPUT)
+    try:
+        os.scandir(directory).close()
+    except OSError as error:
+        raise CommandError(str(ResultsError.unreadable(directory, error)), Code.INPUT) from None
+
+
 def fits(problems: list[Problem]) -> None:
     """Fail if this machine has too little memory or disk, or warn with --yes."""
     from tcplab.cli.output import warn

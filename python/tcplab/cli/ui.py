@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import readable
 
 EXAMPLE = "tcplab ui scenarios"
 
@@ -46,8 +47,7 @@ def ui(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
 ) -> None:
     """Draw networks, run them and watch TCP, in a browser."""
-    if not directory.is_dir():
-        raise CommandError(f"{directory}: no such directory", Code.INPUT)
+    readable(directory)
     try:
         from tcplab.server.app import PAGE
         from tcplab.server.serve import Settings, serve

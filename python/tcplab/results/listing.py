@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,13 +34,14 @@ class Listed:
     warnings: int
 
 
-def list_results(root: Path | str) -> list[Listed]:
+def list_results(root: Path | str, on_error: Callable[[ResultsError], None] = lambda _: None) -> list[Listed]:
     """Every result directory and every study at or below `root`, newest first.
 
-    A result whose manifest cannot be read is `damaged`: a listing shows what is there.
+    A result whose manifest cannot be read is `damaged`: a listing shows what is there. `on_error` gets an
+    error for each directory that cannot be read.
     """
     found: list[Listed] = []
-    for folder, below, files in os.walk(root):
+    for folder, below, files in walk(root, on_error):
         below[:] = sorted(name for name in below if not name.startswith("."))
         if STUDY_INDEX in files:
             below.clear()
@@ -51,6 +52,18 @@ def list_results(root: Path | str) -> list[Listed]:
             below.clear()
             found.append(_listed(Path(folder), run_dirs))
     return sorted(found, key=lambda listed: listed.started, reverse=True)
+
+
+def walk(
+    root: Path | str, on_error: Callable[[ResultsError], None]
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """`os.walk`, with an error for each directory that cannot be read, but not for one that has gone."""
+
+    def note(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            on_error(ResultsError.unreadable(Path(error.filename), error))
+
+    return os.walk(root, onerror=note)
 
 
 def is_study(path: Path) -> bool:

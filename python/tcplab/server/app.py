@@ -299,7 +299,7 @@ class Server:
                     raise RequestError("at most 8 results are compared")
                 target = self.previews_folder / f"compare-{abs(hash(tuple(names)))}.html"
                 return library.write_comparison(paths, target)
-            if library.is_study_dir(paths[0]):
+            if library.is_study(paths[0]):
                 existing = paths[0] / "report.html"
                 return existing if existing.is_file() else library.study_report(paths[0])
             existing = paths[0] / "report.html"
@@ -344,7 +344,7 @@ class Server:
         """A study's cells and their figures; no content while its process has not read its file yet."""
         name = request.query_params.get("path", "")
         asked = self.folder.path(name)
-        if self.jobs.busy(asked) and not library.is_study_dir(asked):
+        if self.jobs.busy(asked) and not library.is_study(asked):
             return Response(status_code=204)
         path = self.folder.result(name)
 

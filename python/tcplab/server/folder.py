@@ -66,19 +66,30 @@ class Folder:
         return path.relative_to(self.root).as_posix()
 
     def listing(self) -> dict[str, Any]:
-        """The scenarios, studies and results there are."""
+        """The scenarios, studies and results there are, and the directories that cannot be read."""
+        unreadable: list[str] = []
+
+        def note(error: library.ResultsError) -> None:
+            unreadable.append(f"{self.name(error.path)}: {error.reason}")
+
         found: dict[str, Any] = {
             "folder": self.root.name or "/",
             "scenarios": [],
             "studies": [],
             "results": [],
+            "unreadable": unreadable,
         }
-        for folder, below, files in os.walk(self.root):
+        for folder, below, files in library.walk(self.root, note):
             here = Path(folder)
             if len(here.relative_to(self.root).parts) >= MAX_DEPTH:
                 below.clear()
             below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
-            if _holds_results(here):
+            try:
+                passed = _holds_results(here)
+            except OSError as problem:
+                note(library.ResultsError.unreadable(here, problem))
+                passed = True
+            if passed:
                 below.clear()
                 continue
             for file in sorted(files):
@@ -220,12 +231,12 @@ def _kind(path: Path) -> str | None:
 
 
 def _holds_results(path: Path) -> bool:
-    return (path / "manifest.json").is_file() or (path / "run-1").is_dir() or library.is_study_dir(path)
+    return (path / "manifest.json").is_file() or (path / "run-1").is_dir() or library.is_study(path)
 
 
 def _in_study(path: Path, root: Path) -> bool:
     return any(
-        library.is_study_dir(parent) for parent in path.parents if parent == root or root in parent.parents
+        library.is_study(parent) for parent in path.parents if parent == root or root in parent.parents
     )
 
 
@@ -235,7 +246,7 @@ def _studies(root: Path) -> list[Path]:
         below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
         if len(Path(folder).relative_to(root).parts) >= MAX_DEPTH:
             below.clear()
-        if library.is_study_dir(Path(folder)):
+        if library.is_study(Path(folder)):
             found.append(Path(folder))
             below.clear()
     return found

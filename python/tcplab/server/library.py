@@ -11,6 +11,7 @@ from tcplab import engine as engines
 from tcplab import runner, topologies
 from tcplab.engine.base import Outcome, Problem, Progress, Status
 from tcplab.results import Listed, ResultsError, Run, list_results, load, run_dir_of
+from tcplab.results.listing import is_study, walk
 from tcplab.scenario import ScenarioErrors, expand, from_document, json_schema, read_text, warnings
 from tcplab.scenario.reading import MAX_BYTES, declares_scenario
 
@@ -33,10 +34,12 @@ __all__ = [
     "UnreadableError",
     "UnsupportedError",
     "declares_scenario",
+    "is_study",
     "json_schema",
     "list_results",
     "load",
     "run_dir_of",
+    "walk",
 ]
 
 UnsupportedError = runner.UnsupportedError
@@ -328,13 +331,6 @@ def study_begun(path: Path, root: Path) -> str:
     if called(source) not in dict(shipped_studies()) and not Path(source).resolve().is_relative_to(root):
         raise ForbiddenError(f"{source}: this file is outside the served directory")
     return str(store.index().get("study", path.name))
-
-
-def is_study_dir(path: Path) -> bool:
-    """Whether a study's results are there."""
-    from tcplab.study.store import Store
-
-    return Store(path).taken
 
 
 def imported(text: str, name: str) -> dict[str, Any]:

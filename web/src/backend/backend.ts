@@ -38,6 +38,8 @@ export interface Files {
   studies: string[];
   results: ListedResult[];
   study_results: string[];
+  /** A sentence for each directory that cannot be read. */
+  unreadable: string[];
   shipped_studies: { name: string; about: string }[];
 }
 

@@ -72,6 +72,11 @@ export function Files() {
         <input type="search" placeholder="Find" aria-label="Find files" value={sought} onChange={(event) => setSought(event.target.value)} />
       </div>
       <div className="lists">
+        {files.unreadable.map((text) => (
+          <p key={text} className="unreadable warning">
+            {text}
+          </p>
+        ))}
         <h2>Scenarios</h2>
         <ul>
           {files.scenarios.filter(has).map((name) => (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -50,6 +52,35 @@ def test_the_listing_shows_what_is_there(client: TestClient, root: Path) -> None
     assert found["studies"] == ["study.yaml"]
     assert [result["path"] for result in found["results"]] == ["runs/one"]
     assert "tuning" in [study["name"] for study in found["shipped_studies"]]
+
+
+def test_a_directory_that_may_not_be_read_is_named(
+    client: TestClient, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the tests may be root, to whom every directory is open."""
+    for name in ("secret", "unsearchable"):
+        (root / name).mkdir()
+        (root / name / "hidden.yaml").write_text(SCENARIO)
+    scan, stat = os.scandir, os.stat
+
+    def scandir(path: Any = ".") -> Any:
+        if Path(path).name == "secret":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    def status(path: Any, *arguments: Any, **more: Any) -> Any:
+        if isinstance(path, Path) and path.parent.name == "unsearchable":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(os, "stat", status)
+    found = client.get("/api/files").json()
+    assert found["scenarios"] == ["small.yaml"]
+    assert found["unreadable"] == [
+        "secret: cannot be read: Permission denied",
+        "unsearchable: cannot be read: Permission denied",
+    ]
 
 
 def test_a_scenario_is_saved_unless_another_hand_was_faster(client: TestClient, root: Path) -> None:
