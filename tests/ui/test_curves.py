@@ -163,7 +163,7 @@ def test_round_trips_by_size_are_shown_where_a_run_has_echoes(page: Page, served
     write(page, SCENARIO.replace("{name: bulk, kind: tcp, cc: reno}", echo))
     expect(by_size).to_have_attribute("data-lines", "1")
     expect(by_size).to_have_attribute(
-        "aria-label", re.compile(r"echo 2\d(\.\d)? ms at 1 B to \d+(\.\d)? ms at 64 B")
+        "aria-label", re.compile(r"echo 2\d(\.\d)?\sms at 1\sB to \d+(\.\d)?\sms at 64\sB")
     )
 
 

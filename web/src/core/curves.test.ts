@@ -4,18 +4,18 @@ import { inWords, type Line, reach, shadeOf } from "./curves";
 const line: Line = { panel: "cwnd", label: "bulk", unit: "segments", run: 0, x: [0, 1, 2], y: [1, 9, 2] };
 
 test("a curve comes to the mean of its samples, not of the extremes that are drawn", () => {
-  expect(inWords([{ ...line, mean: 1.5 }])).toBe("bulk mean 1.50 segments");
-  expect(inWords([{ ...line, y: [1, NaN, 2] }])).toBe("bulk mean 1.50 segments");
+  expect(inWords([{ ...line, mean: 1.5 }])).toBe("bulk mean 1.50\u00a0segments");
+  expect(inWords([{ ...line, y: [1, NaN, 2] }])).toBe("bulk mean 1.50\u00a0segments");
 });
 
 test("a distribution comes to its median, in the unit of its abscissa", () => {
   const shares = { ...line, across: "s", unit: "", x: [0.01, 0.02, 0.05], y: [0.2, 0.6, 1] };
-  expect(inWords([shares])).toBe("bulk median 20 ms");
+  expect(inWords([shares])).toBe("bulk median 20\u00a0ms");
 });
 
 test("round trips by size come to those of the smallest and largest message", () => {
   const sizes = { ...line, label: "echo", across: "B", unit: "s", log: true, x: [1, 64, 65536], y: [0.0002, 0.0003, 0.011] };
-  expect(inWords([sizes])).toBe("echo 200 µs at 1 B to 11 ms at 65536 B");
+  expect(inWords([sizes])).toBe("echo 200\u00a0µs at 1\u00a0B to 11\u00a0ms at 65536\u00a0B");
   expect(reach([{ ...sizes, x: [64], y: [1] }])).toEqual([32, 128]);
 });
 

@@ -1,7 +1,7 @@
 // Curves of one or more runs, as charts draw them: one axis of time for all series of a panel.
 
 import type { Frame } from "./frame";
-import { shown } from "./quantity";
+import { inUnit, shown } from "./quantity";
 
 export interface SeriesAbout {
   panel: string;
@@ -103,7 +103,7 @@ export function inWords(given: Line[]): string {
     .map((line) => {
       if (line.across === undefined) return `${line.label} mean ${shown(line.mean ?? meanOf(line.y), line.unit)}`;
       if (line.log) {
-        const end = (index: number) => `${shown(line.y[index], line.unit)} at ${line.x[index]} ${line.across}`;
+        const end = (index: number) => `${shown(line.y[index], line.unit)} at ${inUnit(line.x[index]!, line.across!)}`;
         return `${line.label} ${end(0)} to ${end(line.x.length - 1)}`;
       }
       const middle = Array.from(line.y).findIndex((share) => share >= 0.5);

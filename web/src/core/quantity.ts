@@ -85,16 +85,26 @@ export function ticksAround(least: number, most: number): number[] {
   return Array.from({ length: Math.ceil(high / step - 1e-9) - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(6)));
 }
 
+// As in `tcplab.quantities`.
+const FIGURE = /(?<=\d) (?=(?:[TGMk]?bit\/s|[GMk]?B|[KMG]iB|[mµn]?s|min|h|BDP|packets|segments|samples|%)(?![\w/]))/g;
+
+/** A number and its unit, which stay on one line. */
+export const inUnit = (number: number | string, unit: string) => `${number}\u00a0${unit}`;
+
+/** A sentence whose numbers stay on one line with their units. */
+export const unbroken = (text: string) => text.replace(FIGURE, inUnit("", ""));
+
 /** A value with its unit in three digits. */
 export function shown(value: number | null | undefined, unit: string): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const { divide, unit: named } = scaleOf(unit, value);
   const scaled = value / divide;
   const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
-  return `${scaled.toFixed(Number.isInteger(scaled) ? 0 : digits)}${named ? ` ${named}` : ""}`;
+  const number = scaled.toFixed(Number.isInteger(scaled) ? 0 : digits);
+  return named ? inUnit(number, named) : number;
 }
 
 /** A time of a run, for a clock. */
 export function clock(seconds: number, digits = 3): string {
-  return `${seconds.toFixed(digits)} s`;
+  return inUnit(seconds.toFixed(digits), "s");
 }

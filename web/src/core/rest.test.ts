@@ -5,7 +5,7 @@ import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
-import { axisEnds, base, half, quantity, scaleOf, shown, ticksAround } from "./quantity";
+import { axisEnds, base, clock, half, quantity, scaleOf, shown, ticksAround, unbroken } from "./quantity";
 import { fields, fits, type Schema, schemaOf } from "./schema";
 import { EMPTY, TEMPLATES } from "./templates";
 import { read } from "./text";
@@ -50,13 +50,20 @@ describe("quantities", () => {
   });
 
   it("are shown in three digits", () => {
-    expect([shown(75_100_000, "ns"), scaleOf("ns", 141e6), shown(20e6, "ns")]).toEqual(["75.1 ms", { divide: 1e6, unit: "ms" }, "20 ms"]);
+    expect([shown(75_100_000, "ns"), scaleOf("ns", 141e6), shown(20e6, "ns")]).toEqual(["75.1\u00a0ms", { divide: 1e6, unit: "ms" }, "20\u00a0ms"]);
     expect([shown(9_480_000, "bit/s"), shown(0.0251, "s"), shown(17, "packets"), shown(null, "s")]).toEqual([
-      "9.48 Mbit/s",
-      "25.1 ms",
-      "17 packets",
+      "9.48\u00a0Mbit/s",
+      "25.1\u00a0ms",
+      "17\u00a0packets",
       "–",
     ]);
+    expect(clock(1.5)).toBe("1.500\u00a0s");
+  });
+
+  it("stay on one line with their units in sentences, as in reports", () => {
+    expect(unbroken("98 % in 20 ms at 1.5 Mbit/s of 64 KiB; 2 segments. 5 streams, see 5 s/x")).toBe(
+      "98\u00a0% in 20\u00a0ms at 1.5\u00a0Mbit/s of 64\u00a0KiB; 2\u00a0segments. 5 streams, see 5 s/x",
+    );
   });
 });
 
@@ -131,7 +138,7 @@ describe("a drawing", () => {
       links: [{ name: "r1-h1", ends: ["r1", "h1"], forward: way }, { name: "x", ends: ["r1", "h1"], forward: { rate: null, delay: 0 } }],
     });
     expect(found.nodes.map(({ name, kind }) => [name, kind])).toEqual([["r1", "router"], ["h1", "host"]]);
-    expect(found.links.map(({ label }) => label)).toEqual(["20 Mbit/s · 1.50 ms", ""]);
+    expect(found.links.map(({ label }) => label)).toEqual(["20\u00a0Mbit/s · 1.50\u00a0ms", ""]);
     expect(found.flows).toEqual(text.flows);
   });
 

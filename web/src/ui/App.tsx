@@ -2,6 +2,7 @@
 
 import { lazy, Suspense, useEffect, useState } from "react";
 import { mistakes } from "../core/problems";
+import { inUnit, unbroken } from "../core/quantity";
 import { Canvas } from "./Canvas";
 import { CurvesPanel } from "./CurvesPanel";
 import { Files } from "./Files";
@@ -144,12 +145,12 @@ function Status() {
   else if (wrong) text = `${wrong} ${wrong === 1 ? "error" : "errors"}${curves && tab === "curves" ? ". The curves show the last valid scenario." : ""}`;
   else if (refused) text = refused;
   else if (curves && took !== undefined) {
-    text = `Simulated ${Number(curves.header.duration.toPrecision(3))} s in ${(curves.header.wall ?? 0).toFixed(2)} s`;
+    text = `Simulated ${inUnit(Number(curves.header.duration.toPrecision(3)), "s")} in ${inUnit((curves.header.wall ?? 0).toFixed(2), "s")}`;
   }
   return (
     <span className={`status ${refused || wrong ? "bad" : ""}`} role="status" data-took={took?.toFixed(0)} data-busy={busy}>
       {text}
-      {busy && share !== undefined && <span aria-hidden="true"> {Math.round(share * 100)} %</span>}
+      {busy && share !== undefined && <span aria-hidden="true"> {inUnit(Math.round(share * 100), "%")}</span>}
     </span>
   );
 }
@@ -162,7 +163,7 @@ function Notices() {
     <div className="notices" role="status" aria-live="polite">
       {notices.map((notice) => (
         <div key={notice.id} className={`notice ${notice.bad ? "bad" : ""}`}>
-          <span>{notice.text}</span>
+          <span>{unbroken(notice.text)}</span>
           <button className="plain" aria-label="Dismiss" onClick={() => store.dismiss(notice.id)}>
             ✕
           </button>

@@ -3,7 +3,7 @@
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { align, type CurvesHeader, inWords, type Line, reach, shadeOf, windowAfter } from "../core/curves";
-import { axisEnds, scaleOf, shown } from "../core/quantity";
+import { axisEnds, inUnit, scaleOf, shown } from "../core/quantity";
 import { asMouse } from "./finger";
 import { playback } from "./playing";
 import { colour, flowColours, useThemeChange } from "./theme";
@@ -278,7 +278,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
               return span;
             });
           const head = document.createElement("b");
-          head.textContent = across ? shown(time, across) : `${Number(time.toPrecision(5))} s`;
+          head.textContent = across ? shown(time, across) : inUnit(Number(time.toPrecision(5)), "s");
           const tail = document.createElement("i");
           tail.textContent = phases.join(", ");
           readout.replaceChildren(head, ...values, tail);

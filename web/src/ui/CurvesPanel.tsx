@@ -3,6 +3,7 @@
 import { memo, useMemo } from "react";
 import { charts, type Curves, type CurvesHeader, inOrderOf, type Line, lines, tints, wayOf } from "../core/curves";
 import { mistakes } from "../core/problems";
+import { unbroken } from "../core/quantity";
 import type { LivePanel } from "../store/state";
 import { Chart, phaseColour } from "./Chart";
 import { Menu } from "./Menu";
@@ -221,7 +222,7 @@ function Overload({ verdicts }: { verdicts: { run: string; said: string }[] }) {
     <>
       {verdicts.map(({ run, said }) => (
         <p key={run} className="overload" role="alert">
-          {run} was overloaded: {said}.
+          {run} was overloaded: {unbroken(said)}.
         </p>
       ))}
     </>

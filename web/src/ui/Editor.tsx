@@ -12,6 +12,7 @@ import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 import { complete } from "../core/complete";
 import { type Checked, messageOf, type Place } from "../core/problems";
+import { unbroken } from "../core/quantity";
 import { placeOf } from "../core/text";
 import type { Store } from "../store/store";
 import { use, useStore } from "./use";
@@ -84,7 +85,7 @@ export default function Editor() {
           ))}
           {checked?.warnings.map((warning) => (
             <li key={warning} className="warning">
-              {warning}
+              {unbroken(warning)}
             </li>
           ))}
         </ul>

@@ -3,7 +3,7 @@
 import { Fragment, useEffect, useId, useState } from "react";
 import { at, change, changeKind, renameNode } from "../core/changes";
 import { mapping } from "../core/network";
-import { quantity, rounded, sliderRange, written } from "../core/quantity";
+import { quantity, rounded, sliderRange, unbroken, written } from "../core/quantity";
 import { type FlowKind, keyOfShort } from "../core/kinds";
 import { type Field, fields, fits, schemaOf } from "../core/schema";
 import { type Path, read } from "../core/text";
@@ -160,7 +160,7 @@ function FlowKinds({ path, kind }: { path: Path; kind: string }) {
 function About({ id, text }: { id: string; text?: string }) {
   return text ? (
     <span id={id} className="about" aria-hidden="true">
-      {text}
+      {unbroken(text)}
     </span>
   ) : null;
 }

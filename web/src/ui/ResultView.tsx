@@ -1,6 +1,7 @@
 // The view of a result.
 
 import type { Result, Table } from "../backend/backend";
+import { unbroken } from "../core/quantity";
 import { Icon } from "./icons";
 import { copyLink } from "./Share";
 import { use, useStore } from "./use";
@@ -16,7 +17,7 @@ export function ResultView({ result }: { result: Result }) {
         <strong>{result.name}</strong>
         <span>
           {result.engine}, {result.repetitions.length} {result.repetitions.length === 1 ? "run" : "runs"}, {result.status}
-          {result.message && `: ${result.message}`}
+          {result.message && `: ${unbroken(result.message)}`}
         </span>
         <span className="space" />
         <button aria-pressed={laid} onClick={() => void store.runs.overlay(result.path)}>
@@ -40,12 +41,12 @@ export function ResultView({ result }: { result: Result }) {
       </div>
       {result.overload.map((text) => (
         <p key={text} className="overload" role="alert">
-          Overloaded: {text}
+          Overloaded: {unbroken(text)}
         </p>
       ))}
       {result.warnings.map((text) => (
         <p key={text} className="warning">
-          {text}
+          {unbroken(text)}
         </p>
       ))}
       <section className="summary" aria-label="Summary" tabIndex={0}>
@@ -54,7 +55,7 @@ export function ResultView({ result }: { result: Result }) {
         ))}
         {result.summary.notes.map((note) => (
           <p key={note} className="hush">
-            {note}
+            {unbroken(note)}
           </p>
         ))}
         {!result.summary.tables.length && !result.summary.notes.length && <p>Nothing to summarize.</p>}

@@ -2,6 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
+import { unbroken } from "../core/quantity";
 import { axisOf, firstAxes, mean, titleOf } from "../core/study";
 import { Icon } from "./icons";
 import { message } from "../store/page";
@@ -34,7 +35,7 @@ export function StudyView() {
         {job && (
           <span role="status">
             {going ? `${job.repetition} of ${job.repeat} runs` : job.state}
-            {job.message && `: ${job.message}`}
+            {job.message && `: ${unbroken(job.message)}`}
           </span>
         )}
         {going && job && <progress max={1} value={job.repeat ? job.repetition / job.repeat : undefined} aria-label="Progress of the study" />}

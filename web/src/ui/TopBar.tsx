@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "react";
 import type { Job } from "../backend/backend";
+import { inUnit } from "../core/quantity";
 import { inTurn } from "../store/runs";
 import { Icon } from "./icons";
 import { Share } from "./Share";
@@ -150,7 +151,7 @@ function said(job: Job): string {
   if (job.state === "waiting") return `${job.name}: waiting`;
   if (job.kind === "study") return `${job.name}: ${job.repetition} of ${job.repeat} runs`;
   const many = job.repeat > 1 ? `, run ${job.repetition} of ${job.repeat}` : "";
-  return `${job.name}${many}: ${job.time.toFixed(1)} of ${Number(job.duration.toFixed(1))} s`;
+  return `${job.name}${many}: ${job.time.toFixed(1)} of ${inUnit(Number(job.duration.toFixed(1)), "s")}`;
 }
 
 function Theme() {
