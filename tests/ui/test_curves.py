@@ -34,6 +34,31 @@ def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) 
     expect(page.get_by_label("Summary")).to_contain_text("bulk")
 
 
+INKS = """(figure, stroke) => {
+    const canvas = figure.querySelector("canvas");
+    const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    const wanted = [1, 3, 5].map((at) => parseInt(stroke.slice(at, at + 2), 16));
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4) {
+        if (data[at + 3] === 255 && wanted.every((part, channel) => part === data[at + channel])) found++;
+    }
+    return found;
+}"""
+
+
+def test_the_chip_of_a_run_has_its_line_s_colour_and_dashes(page: Page, served: Served) -> None:
+    with_a_run(page, served)
+    expect(chart(page, "Goodput")).to_have_attribute("data-lines", "3")
+    sample = page.locator(".chip.run svg line")
+    expect(sample).to_have_attribute("stroke-dasharray", "6 4")
+    stroke = sample.get_attribute("stroke")
+    assert chart(page, "Goodput").evaluate(INKS, stroke) > 20
+    # Without the run its colour is gone.
+    page.locator(".chip.run [aria-pressed=true]").click()
+    expect(chart(page, "Goodput")).to_have_attribute("data-lines", "2")
+    assert chart(page, "Goodput").evaluate(INKS, stroke) == 0
+
+
 def test_a_result_with_a_long_name_is_listed_with_its_date(page: Page, served: Served) -> None:
     scenario = served.root / "small.yaml"
     scenario.write_text(SCENARIO)
@@ -165,6 +190,13 @@ def test_round_trips_by_size_are_shown_where_a_run_has_echoes(page: Page, served
     expect(by_size).to_have_attribute(
         "aria-label", re.compile(r"echo 2\d(\.\d)?\sms at 1\sB to \d+(\.\d)?\sms at 64\sB")
     )
+    # The readout names a size that was sent, wherever between two sizes the pointer is.
+    area = by_size.locator(".u-over")
+    box = area.bounding_box()
+    assert box is not None
+    for share in (0.1, 0.42, 0.6, 0.99):
+        area.hover(position={"x": box["width"] * share, "y": box["height"] / 2})
+        expect(by_size.locator(".readout b")).to_have_text(re.compile(r"^(1|2|4|8|16|32|64)\sB$"))
 
 
 def test_the_phases_of_controls_have_a_legend(page: Page, served: Served) -> None:

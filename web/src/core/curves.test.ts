@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inWords, type Line, reach, shadeOf } from "./curves";
+import { inWords, type Line, nearest, reach, shadeOf } from "./curves";
 
 const line: Line = { panel: "cwnd", label: "bulk", unit: "segments", run: 0, x: [0, 1, 2], y: [1, 9, 2] };
 
@@ -17,6 +17,13 @@ test("round trips by size come to those of the smallest and largest message", ()
   const sizes = { ...line, label: "echo", across: "B", unit: "s", log: true, x: [1, 64, 65536], y: [0.0002, 0.0003, 0.011] };
   expect(inWords([sizes])).toBe("echo 200\u00a0µs at 1\u00a0B to 11\u00a0ms at 65536\u00a0B");
   expect(reach([{ ...sizes, x: [64], y: [1] }])).toEqual([32, 128]);
+});
+
+test("of messages by size the one nearest on the logarithmic axis is read", () => {
+  const sizes = { ...line, log: true, x: [1, 100, 10000], y: [1, 2, 3] };
+  expect([0.5, 9, 11, 999, 1001, 1e6].map((at) => nearest([sizes], at))).toEqual([1, 1, 100, 100, 10000, 10000]);
+  expect(nearest([sizes, { ...sizes, x: [1, 64] }], 70)).toBe(64);
+  expect(nearest([], 3)).toBe(3);
 });
 
 test("the ghost of the former result has no words", () => {

@@ -82,6 +82,11 @@ export function tints(given: Line[], names: { flows: string[]; links: string[] }
   });
 }
 
+const DASHES = ["", "6 4", "2 3", "10 3 2 3", "4 2", "1 3"];
+
+/** The dashes of a run's line, as SVG has them; none for the simulation's. */
+export const dashesOf = (run: number) => (run > 0 ? DASHES[run % DASHES.length]! : "");
+
 /**
  * The colour of a run's line. Where samples are dense, dashes run into each other: so runs are darker or lighter
  * than the simulation too.
@@ -127,6 +132,13 @@ export function reach(given: Line[]): [number, number] {
   }
   if (most === least && given.some(({ log }) => log)) return [least / 2, most * 2];
   return most > least ? [least, most] : [0, Number.isFinite(most) && most > 0 ? 2 * most : 1];
+}
+
+/** The abscissa of a sample that is nearest to this place on a logarithmic axis. */
+export function nearest(given: Line[], at: number): number {
+  const off = (x: number) => Math.abs(Math.log(x / at));
+  const found = given.flatMap(({ x }) => Array.from(x));
+  return found.length ? found.reduce((best, x) => (off(x) < off(best) ? x : best)) : at;
 }
 
 // A smaller share of the whole has no sample.

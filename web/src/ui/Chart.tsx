@@ -2,11 +2,11 @@
 
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { align, type CurvesHeader, inWords, type Line, reach, shadeOf, windowAfter } from "../core/curves";
+import { align, type CurvesHeader, dashesOf, inWords, type Line, nearest, reach, shadeOf, windowAfter } from "../core/curves";
 import { axisEnds, inUnit, scaleOf, shown } from "../core/quantity";
 import { asMouse } from "./finger";
 import { playback } from "./playing";
-import { colour, flowColours, useThemeChange } from "./theme";
+import { colour, flowColours, pageColours, useThemeChange } from "./theme";
 
 export interface ChartProps {
   title: string;
@@ -32,7 +32,6 @@ export interface ChartProps {
 // Meanings of the ticks on the axis of time.
 const MARKS = { drop: "dropped", loss: "lost", mark: "ECN-marked" };
 const SYNC = "tcplab";
-const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 3]];
 const STRIP = 5;
 // A shorter drag is a click, px.
 const MIN_DRAG = 4;
@@ -186,7 +185,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
   const { across, log } = lines[0] ?? {};
   const paint = flowColours();
   const [text, grid] = [colour("muted"), colour("grid")];
-  const page = { text: colour("text"), surface: colour("surface") };
+  const page = pageColours();
   const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
   const readout = document.createElement("div");
   readout.className = "readout";
@@ -223,7 +222,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
           label: line.label,
           stroke: line.run < 0 ? withAlpha(tint, 0.32) : shadeOf(tint, line.run, page),
           width: line.run < 0 ? 1 : 1.5,
-          dash: line.run > 0 ? DASHES[line.run % DASHES.length] : undefined,
+          dash: dashesOf(line.run).split(" ").filter(Boolean).map(Number),
           points: { show: () => log === true || isPoint(latest.current.lines[index] ?? line) },
           spanGaps: false,
         };
@@ -261,7 +260,9 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
         (made) => {
           const left = made.cursor.left ?? -1;
           if (left < 0) return void (readout.textContent = "");
-          const time = made.posToVal(left, "x");
+          const at = made.posToVal(left, "x");
+          // Between two message sizes there is nothing.
+          const time = log ? nearest(latest.current.lines, at) : at;
           const phases = latest.current.phases.slice(0, 3).flatMap(({ flow, times, names }) => {
             const index = times.findIndex((next) => next > time);
             const name = names[(index < 0 ? times.length : index) - 1];
@@ -278,7 +279,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
               return span;
             });
           const head = document.createElement("b");
-          head.textContent = across ? shown(time, across) : inUnit(Number(time.toPrecision(5)), "s");
+          head.textContent = log ? inUnit(time, across!) : across ? shown(time, across) : inUnit(Number(time.toPrecision(5)), "s");
           const tail = document.createElement("i");
           tail.textContent = phases.join(", ");
           readout.replaceChildren(head, ...values, tail);

@@ -1,12 +1,13 @@
 // Curves of the simulation, of runs laid over it, and of a run that goes on.
 
 import { memo, useMemo } from "react";
-import { charts, type Curves, type CurvesHeader, inOrderOf, type Line, lines, tints, wayOf } from "../core/curves";
+import { charts, type Curves, type CurvesHeader, dashesOf, inOrderOf, type Line, lines, shadeOf, tints, wayOf } from "../core/curves";
 import { mistakes } from "../core/problems";
 import { unbroken } from "../core/quantity";
 import type { LivePanel } from "../store/state";
 import { Chart, phaseColour } from "./Chart";
 import { Menu } from "./Menu";
+import { flowColours, pageColours, useThemeChange } from "./theme";
 import { use, useStore } from "./use";
 
 const TITLES: Record<string, string> = {
@@ -117,7 +118,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
         <div className="flows">{names.flows.map((name, index) => names.present.has(name) && <Chip key={name} name={name} colour={index} />)}</div>
         {shown.map((overlay, index) => (
           <span className="chip run" key={overlay.path}>
-            <span className={dashOf(index)} aria-hidden="true" />
+            <Sample run={index + 1} />
             <button className="plain" aria-pressed={!hidden[`run ${overlay.path}`]} onClick={() => toggle(`run ${overlay.path}`)}>
               {overlay.path.split("/").pop()} <small>{overlay.engine}</small>
             </button>
@@ -128,7 +129,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
         ))}
         {now && (
           <span className="chip now">
-            <span className={dashOf(shown.length)} aria-hidden="true" /> {going!.name} <small>{going!.engine}, now</small>
+            <Sample run={shown.length + 1} /> {going!.name} <small>{going!.engine}, now</small>
           </span>
         )}
         {shown.length > 1 && (
@@ -229,8 +230,15 @@ function Overload({ verdicts }: { verdicts: { run: string; said: string }[] }) {
   );
 }
 
-/** The sample of a run's lines, as its chip shows it. */
-const dashOf = (index: number) => `dash dash-${(index + 1) % 6}`;
+/** The sample of a run's lines for its chip, in the colour that they have of the first flow. */
+function Sample({ run }: { run: number }) {
+  useThemeChange();
+  return (
+    <svg className="sample" aria-hidden="true" viewBox="0 0 22 2">
+      <line x2="22" y1="1" y2="1" stroke={shadeOf(flowColours()[0]!, run, pageColours())} strokeDasharray={dashesOf(run)} />
+    </svg>
+  );
+}
 
 const nameOf = (line: Line) => line.flow ?? wayOf(line);
 

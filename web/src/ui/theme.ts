@@ -30,3 +30,8 @@ export function isDark(): boolean {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
+
+/** The colours of text and of what it stands on. */
+export function pageColours(): { text: string; surface: string } {
+  return { text: colour("text"), surface: colour("surface") };
+}
