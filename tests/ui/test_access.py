@@ -246,6 +246,27 @@ def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Serve
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_a_long_name_in_a_report_s_table_breaks_only_where_it_must(page: Page, served: Served) -> None:
+    scenario = served.root / "small.yaml"
+    scenario.write_text(SCENARIO.replace("name: bulk", "name: backup-of-the-branch-office"))
+    tcplab.run(scenario, out=served.root / "runs" / "names")
+    page.goto(served.key)
+    page.get_by_role("button", name=re.compile("^done names")).click()
+    with page.expect_popup() as opening:
+        page.get_by_role("link", name="Open report").click()
+    report = opening.value
+    report.set_viewport_size({"width": 390, "height": 844})
+    cells = report.get_by_role("cell", name="backup-of-the-branch-office", exact=True)
+    expect(cells.first).to_be_attached()
+    lines = """cell => {
+        const range = document.createRange();
+        range.selectNodeContents(cell.firstElementChild ?? cell);
+        return new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom))).size;
+    }"""
+    assert cells.evaluate_all(f"all => all.map({lines})") == [1] * cells.count()
+    report.wait_for_function("document.documentElement.scrollWidth <= 390")
+
+
 def test_panels_side_by_side_stand_below_each_other_in_a_narrow_window(page: Page, served: Served) -> None:
     scenario = served.root / "narrow.yaml"
     scenario.write_text(SCENARIO.replace("name: small", "name: narrow"))
