@@ -304,6 +304,29 @@ def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
+    page: Page, served: Served
+) -> None:
+    scenario = served.root / "small.yaml"
+    scenario.write_text(SCENARIO)
+    tcplab.run(scenario, out=served.root / "runs" / "mine")
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, served)
+    page.locator(".result .item").first.click()
+    expect(page.get_by_role("table", name="Flows, steady state")).to_be_in_viewport()
+    page.get_by_role("tab", name="Packets").click()
+    expect(page.get_by_role("button", name="Play")).to_be_enabled()
+    for part in (".time", ".clock", ".playback select >> nth=0", ".playback .keys"):
+        box = page.locator(part).bounding_box()
+        assert box is not None, part
+        assert box["x"] + box["width"] <= 390, part
+    expect(chart(page, "Goodput")).to_be_visible()
+    plot = chart(page, "Goodput").locator(".plot").bounding_box()
+    assert plot is not None
+    assert plot["height"] > 90
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_a_narrow_window_shows_all_of_a_result_and_of_a_study(page: Page, served: Served) -> None:
     (served.root / "grid.yaml").write_text(
         "tcplab: 1\nstudy: grid\nscenario: small.yaml\ngrid: {flows.bulk.cc: [reno, cubic]}\n"

@@ -1,5 +1,6 @@
 // The view of a result.
 
+import { useEffect, useRef } from "react";
 import type { Result, Table } from "../backend/backend";
 import { unbroken } from "../core/quantity";
 import { Icon } from "./icons";
@@ -9,9 +10,12 @@ import { use, useStore } from "./use";
 export function ResultView({ result }: { result: Result }) {
   const store = useStore();
   const overlays = use((state) => state.overlays);
+  // On a phone it opens below what is seen.
+  const view = useRef<HTMLDivElement>(null);
+  useEffect(() => void view.current!.scrollIntoView({ block: "nearest" }), [result.path]);
   const laid = overlays.some((overlay) => overlay.path === result.path);
   return (
-    <div className="result-view">
+    <div className="result-view" ref={view}>
       <div className="row">
         <span className={`state ${result.status}`} aria-hidden="true" />
         <strong>{result.name}</strong>
