@@ -9,6 +9,8 @@ from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import fine_time_scale
 
 _TITLE = "Round-trip time by message size"
+# What a narrow terminal leaves out first.
+_MINOR = {"SD": 4, "Median": 3, "Maximum": 2, "p99": 1}
 
 
 def echo_grids(rows: Sequence[FlowEchoes]) -> list[Grid]:
@@ -28,7 +30,7 @@ def _echo_grid(title: str, sizes: Sequence[SizeStatistics]) -> Grid:
     headings = (
         Heading("Message", "B", about="Payload of a message"),
         Heading("Round trips", about="All clients and repetitions, without the warm-up"),
-        *(Heading(label, scale.unit) for label, _ in columns),
+        *(Heading(label, scale.unit, minor=_MINOR.get(label, 0)) for label, _ in columns),
     )
     rows = zip(*([scale.number(value) for value in values] for _, values in columns), strict=True)
     return Grid(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.table import Table
+
+# Characters of a line of a name or a heading on a terminal at the least.
+_LEAST = 8
 
 
 @dataclass(frozen=True)
@@ -56,14 +60,25 @@ class Grid:
         """Characters of a line on a terminal."""
         columns = zip(*self.rows, strict=True)
         cells = [
-            max(map(len, (h.label, h.unit, *column)))
+            max(map(len, (*h.label.split("\n"), h.unit, *column)))
             for h, column in zip(self.headings, columns, strict=True)
         ]
         return sum(cells) + 3 * len(cells)
 
+    def folded(self) -> Grid:
+        """The grid with headings that go on in the next line rather than widen their column."""
+        columns = zip(*self.rows, strict=True)
+        return replace(
+            self,
+            headings=tuple(
+                replace(h, label=_folded(h.label, max(map(len, column))))
+                for h, column in zip(self.headings, columns, strict=True)
+            ),
+        )
+
     def fitted(self, width: int) -> Grid:
-        """The grid without the minor columns that do not fit into `width` characters."""
-        grid = self
+        """The grid with narrow headings, and without the minor columns, that do not fit into `width`."""
+        grid = self.folded() if self.rows and self.width() > width else self
         while grid.rows and grid.width() > width:
             minor = max(range(len(grid.headings)), key=lambda i: grid.headings[i].minor)
             heading = grid.headings[minor]
@@ -73,7 +88,7 @@ class Grid:
                 grid,
                 headings=grid.headings[:minor] + grid.headings[minor + 1 :],
                 rows=tuple(row[:minor] + row[minor + 1 :] for row in grid.rows),
-                left_out=(*grid.left_out, heading.label),
+                left_out=(*grid.left_out, heading.label.replace("\n", " ")),
             )
         return grid
 
@@ -86,11 +101,14 @@ class Grid:
         if self.left_out:
             table.caption = f"On a wider terminal, or piped: {', '.join(reversed(self.left_out))}"
             table.caption_justify = "left"
-        for heading in self.headings:
+        columns = zip(*self.rows, strict=True)
+        for heading, column in zip(self.headings, columns, strict=True):
             label = f"{heading.label}\n[dim]{heading.unit}[/dim]" if heading.unit else heading.label
             table.add_column(
                 label,
                 justify="right" if heading.numeric else "left",
+                # A column of names is not squeezed out by those of numbers.
+                min_width=None if heading.numeric else min(_LEAST, max(map(len, column))),
                 no_wrap=heading.numeric,
                 # Names are never cut: where nothing else helps they go on in the next line.
                 overflow="ellipsis" if heading.numeric else "fold",
@@ -98,6 +116,11 @@ class Grid:
         for row in self.rows:
             table.add_row(*row)
         return table
+
+
+def _folded(label: str, width: int) -> str:
+    """A heading in lines of this width, broken at spaces and hyphens."""
+    return "\n".join(wrap(label, max(_LEAST, width), break_long_words=False))
 
 
 class RichGrid:

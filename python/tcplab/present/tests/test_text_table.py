@@ -3,12 +3,15 @@
 import io
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from tcplab.analysis.echo import FlowEchoes, Series, statistics
 from tcplab.analysis.estimate import estimate
 from tcplab.analysis.leg_summaries import LegSummary
-from tcplab.present import summary
+from tcplab.present import compare, summary
+from tcplab.present.echo_grids import echo_grids
 from tcplab.present.remedy_grids import leg_grid
 from tcplab.results import load
 from tcplab.results.tests.synthetic import plan, write_result
@@ -49,6 +52,34 @@ def test_a_name_that_does_not_fit_is_folded_not_cut(table: object) -> None:
 def test_columns_without_room_are_named(table: object) -> None:
     assert "Warm-up" in " ".join(printed(table, 60).split("On a wider terminal")[1].split())
     assert "On a wider terminal" not in printed(table, 200)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_comparison_has_flows_figures_and_values_on_a_terminal_of_any_width(
+    tmp_path: Path, width: int
+) -> None:
+    names = ("two-flows-20261128-225309", "two-flows-20261128-225315")
+    flows = {"the-first-of-the-flows": "reno", "two": "cubic"}
+    made = [load(write_result(tmp_path / name, plan(flows, shared=True, seconds=10), 3)) for name in names]
+    text = printed(compare(made).to_rich(), width)
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    table = text.partition("Differences are")[0]
+    assert "Goodput" in table
+    assert "±" in table
+    # The first column of each line, put together: names go on in the next line.
+    first = "".join(line[:23].split("  ")[0].strip() for line in table.splitlines())
+    assert "the-first-of-the-flows" in first
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_round_trips_by_size_are_not_cut(width: int) -> None:
+    series = [Series(0, size, np.full(10, 330_710_000.0)) for size in (1, 65536)]
+    (grid,) = echo_grids([FlowEchoes("e", statistics(series, clients=1, iterations=10).sizes)])
+    text = printed(grid.to_rich(), width)
+    assert "…" not in text
+    assert "330.7" in text
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_windows_of_legs_are_in_segments() -> None:
