@@ -9,7 +9,7 @@ from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import fine_time_scale
 
 _TITLE = "Round-trip time by message size"
-# What a narrow terminal leaves out first.
+# Columns that a narrow terminal leaves out, the highest first.
 _MINOR = {"SD": 4, "Median": 3, "Maximum": 2, "p99": 1}
 
 
