@@ -110,6 +110,17 @@ def test_an_empty_canvas_says_what_to_do_first_and_nothing_is_wrong_with_it(
     expect(page.locator(".cm-lint-marker")).to_have_count(0)
 
 
+def test_a_drawing_of_one_node_asks_for_another(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    expect(page.get_by_role("heading", name="Draw a network")).to_be_visible()
+    write(page, "tcplab: 1\nname: x\nnetwork: {nodes: [a], links: []}\nflows: []\nduration: 1 s\n")
+    expect(page.locator(".next")).to_have_text("Next: add another node.")
+    write(page, "tcplab: 1\nname: x\nnetwork: {nodes: [a, b], links: []}\nflows: []\nduration: 1 s\n")
+    expect(page.locator(".next")).to_have_text(
+        "Next: drag from the edge of one node to another to link them."
+    )
+
+
 GENERATED = """tcplab: 1
 name: generated
 network:

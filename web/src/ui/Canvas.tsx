@@ -389,7 +389,9 @@ function Inner() {
         <p className="next">
           {drawing.links.length
             ? "Next: choose Flow and drag from the sender to the receiver."
-            : "Next: drag from the edge of one node to another to link them."}
+            : drawing.nodes.length > 1
+              ? "Next: drag from the edge of one node to another to link them."
+              : "Next: add another node."}
         </p>
       )}
       </div>
