@@ -19,7 +19,7 @@ const ROUND: u64 = 1024;
 /// How many timers ahead of the one that is looked at the next one is asked for.
 const AHEAD: usize = 8;
 
-/// The first endpoint's slot. Those of the others come before, and so after all other components.
+/// Slot of the first endpoint. Those of the others count down from it, and those of components count up from zero.
 const LAST_SLOT: Slot = Schedule::SLOTS_MAX - 1;
 
 /// An endpoint: twice its stream's place, one more for the end at the flow's `to`.

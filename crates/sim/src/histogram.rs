@@ -101,7 +101,7 @@ impl Histogram {
             self.places.resize(number - self.first + 1, 0);
         }
         if self.chunks.len() == self.chunks.capacity() {
-            // Twice as many; as a rule a first one is not alone for long, but there are many streams.
+            // Doubles from one, not from four as `Vec` would: many of thousands of streams need no more.
             self.chunks.reserve_exact(self.chunks.len().max(1));
         }
         self.chunks.push([0; CHUNK]);

@@ -372,6 +372,20 @@ mod tests {
     }
 
     #[test]
+    fn a_timer_keeps_its_order_until_its_slice_of_time_comes() {
+        let mut schedule = Schedule::new(0, 1).expect("few components");
+        schedule.end_timers().grow(2);
+        schedule.set_end_timer(1, 0, at(5));
+        schedule.set_end_timer(0, 0, at(11_000_000));
+        schedule.set(0, at(11_000_000));
+        assert!(schedule.pop(Time::NEVER).is_some_and(|slot| schedule.is_end_timer(slot)));
+        assert_eq!(schedule.fire_end_timer(), Some((1, 0)));
+        assert!(schedule.pop(Time::NEVER).is_some_and(|slot| schedule.is_end_timer(slot)));
+        assert_eq!(schedule.fire_end_timer(), Some((0, 0)));
+        assert_eq!(schedule.pop(Time::NEVER), Some(0));
+    }
+
+    #[test]
     fn a_timer_of_an_endpoint_is_a_rival() {
         let mut schedule = Schedule::new(2, 1).expect("few components");
         schedule.end_timers().grow(1);
