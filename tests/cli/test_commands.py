@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import errno
 import json
 import os
 import re
@@ -228,48 +227,6 @@ def test_checking_many_streams_takes_the_memory_of_few(here: Path, process: Comm
         check=False,
     )
     assert (ended.returncode, "echoes of 64 B" in ended.stdout) == (0, True), ended.stderr
-
-
-def test_list_without_results_says_how_to_make_some(tcplab: Command) -> None:
-    ended = tcplab("list")
-    assert ended.returncode == 0
-    assert "tcplab run" in ended.stdout
-
-
-def test_list_of_a_directory_that_is_not_there(tcplab: Command) -> None:
-    ended = tcplab("list", "absent")
-    assert (ended.returncode, ended.stderr) == (2, "tcplab: error: absent: no such directory\n")
-
-
-def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:
-    ended = tcplab("list", ".")
-    assert ended.returncode == 0
-    assert ended.stdout.splitlines()[1].split()[:5] == ["done", "run", "short", "sim", "1"]
-    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)["results"]
-    assert (listed["name"], listed["repetitions"]) == ("short", 1)
-
-
-def test_list_names_a_directory_that_it_may_not_read(
-    done: Path, here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever runs the tests may be root, to whom every directory is open."""
-    (here / "secret").mkdir()
-    scan = os.scandir
-
-    def scandir(path: Any = ".") -> Any:
-        if Path(path).name == "secret":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return scan(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    ended = tcplab("list", ".")
-    assert (ended.returncode, ended.stdout.splitlines()[1].split()[0]) == (0, "done")
-    assert ended.stderr == "tcplab: warning: secret: cannot be read: Permission denied\n"
-    assert tcplab("list", ".", "--json").stderr == ended.stderr
-    for command in ("list", "ui"):
-        ended = tcplab(command, "secret")
-        assert ended.returncode == 2
-        assert ended.stderr == "tcplab: error: secret: cannot be read: Permission denied\n"
 
 
 def test_show_prints_the_summary(done: Path, tcplab: Command) -> None:

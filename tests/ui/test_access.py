@@ -226,16 +226,22 @@ def test_a_small_window_has_room_for_the_drawing_the_text_and_the_curves(
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
-def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Served) -> None:
-    scenario = served.root / "small.yaml"
-    scenario.write_text(SCENARIO.replace("name: small", f"name: {'long' * 12}"))
-    tcplab.run(scenario, out=served.root / "runs" / ("long-" * 12))
+def report_of(page: Page, served: Served, name: str, scenario: str) -> Page:
+    """The report, in a page of its own, of a run called `name` that is made before."""
+    file = served.root / "small.yaml"
+    file.write_text(scenario)
+    tcplab.run(file, out=served.root / "runs" / name)
     page.goto(served.key)
-    page.set_viewport_size({"width": 360, "height": 740})
-    page.get_by_role("button", name=re.compile("^done long-")).click()
+    page.get_by_role("button", name=re.compile(f"^done {name}")).click()
     with page.expect_popup() as opening:
         page.get_by_role("link", name="Open report").click()
-    report = opening.value
+    return opening.value
+
+
+def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    scenario = SCENARIO.replace("name: small", f"name: {'long' * 12}")
+    report = report_of(page, served, "long-" * 12, scenario)
     expect(report.get_by_role("heading", name="The data")).to_be_visible()
     axes = report.locator(".figure .nsewdrag").first
     expect(axes).to_be_attached()
@@ -247,14 +253,8 @@ def test_a_report_with_long_names_fits_a_narrow_window(page: Page, served: Serve
 
 
 def test_a_long_name_in_a_report_s_table_breaks_only_where_it_must(page: Page, served: Served) -> None:
-    scenario = served.root / "small.yaml"
-    scenario.write_text(SCENARIO.replace("name: bulk", "name: backup-of-the-branch-office"))
-    tcplab.run(scenario, out=served.root / "runs" / "names")
-    page.goto(served.key)
-    page.get_by_role("button", name=re.compile("^done names")).click()
-    with page.expect_popup() as opening:
-        page.get_by_role("link", name="Open report").click()
-    report = opening.value
+    scenario = SCENARIO.replace("name: bulk", "name: backup-of-the-branch-office")
+    report = report_of(page, served, "names", scenario)
     report.set_viewport_size({"width": 390, "height": 844})
     cells = report.get_by_role("cell", name="backup-of-the-branch-office", exact=True)
     expect(cells.first).to_be_attached()
@@ -268,14 +268,7 @@ def test_a_long_name_in_a_report_s_table_breaks_only_where_it_must(page: Page, s
 
 
 def test_panels_side_by_side_stand_below_each_other_in_a_narrow_window(page: Page, served: Served) -> None:
-    scenario = served.root / "narrow.yaml"
-    scenario.write_text(SCENARIO.replace("name: small", "name: narrow"))
-    tcplab.run(scenario, out=served.root / "runs" / "narrow")
-    page.goto(served.key)
-    page.get_by_role("button", name=re.compile("^done narrow")).click()
-    with page.expect_popup() as opening:
-        page.get_by_role("link", name="Open report").click()
-    report = opening.value
+    report = report_of(page, served, "narrow", SCENARIO)
     beside = """() => {
         const all = document.querySelectorAll("[data-figure=distributions-0] .nsewdrag");
         const [one, other] = [...all].map((panel) => panel.getBoundingClientRect());
