@@ -231,7 +231,7 @@ class Server:
 
     async def curves(self, request: Request) -> Response:
         """A window of a run's curves."""
-        run_dir, plan, overload = await run_in_threadpool(self._run, request)
+        run_dir, plan, about = await run_in_threadpool(self._run, request)
         start, end = _window(request, plan)
         points = _number(request.query_params.get("points", 1000), 50, curves.MAX_POINTS)
         panels = _panels(
@@ -245,7 +245,7 @@ class Server:
                 start=start,
                 end=end,
                 points=points,
-                more={"overload": overload},
+                more=about,
             )
         )
         return Response(data, media_type=frames.MEDIA_TYPE)
@@ -404,20 +404,21 @@ class Server:
             raise RequestError(f"unknown engine {engine}")
         return text, name, self.folder.path(name).parent, str(engine), body
 
-    def _run(self, request: Request) -> tuple[Path, Plan, str | None]:
-        """The run directory and plan that a request names, and the run's overload verdict."""
+    def _run(self, request: Request) -> tuple[Path, Plan, dict[str, Any]]:
+        """The run directory and plan that a request names; engine and overload verdict of a kept run."""
         name = request.query_params.get("run", "")
         if name.startswith("preview-"):
             try:
                 made = self.previews[name]
             except KeyError:
                 raise RequestError("this simulation is gone: simulate again", 410) from None
-            return made.run_dir, made.plan, None
+            return made.run_dir, made.plan, {}
         run = library.load(self.folder.result(name))
         number = int(_number(request.query_params.get("repetition", run.repetitions[0]), 1, 10**6))
         if number not in run.run_dirs:
             raise RequestError(f"{name} has no repetition {number}", 404)
-        return run.run_dirs[number], run.plan, run.manifests[number].overload
+        about = {"engine": run.engine, "overload": run.manifests[number].overload}
+        return run.run_dirs[number], run.plan, about
 
     def _result_path(self, request: Request) -> Path:
         return self.folder.result(request.query_params.get("path", ""))

@@ -34,6 +34,8 @@ export interface CurvesHeader {
   run?: string;
   wall?: number;
   packets?: number;
+  /** Of a run that is kept. */
+  engine?: string;
   /** Why the machine, not TCP, limited a run. */
   overload?: string | null;
 }

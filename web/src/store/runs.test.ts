@@ -135,16 +135,16 @@ describe("a page that reaches a server again", () => {
       Object.assign(this.state, part);
     },
     act: async (work: () => Promise<unknown>) => void (await work()),
-    backend: { curves: vi.fn(async () => ({ header: {}, arrays: [] })) },
+    backend: { curves: vi.fn(async () => ({ header: { engine: "kernel" }, arrays: [] })) },
   });
   const documents = { list: async () => {} } as unknown as Documents;
   const going = job(1, {});
 
-  it("lays over the curves what has ended meanwhile", async () => {
+  it("lays over the curves what has ended meanwhile, with its engine, whatever the listing holds by then", async () => {
     const made = page({ ...INITIAL, jobs: { "run-1": going } });
     const runs = new Runs(made as unknown as Page, documents, () => {});
     runs.greet([{ ...going, state: "done" }]);
-    await vi.waitFor(() => expect(made.state.overlays.map(({ path }) => path)).toEqual(["runs/mine"]));
+    await vi.waitFor(() => expect(made.state.overlays.map(({ path, curves }) => [path, curves.header.engine])).toEqual([["runs/mine", "kernel"]]));
   });
 
   it("names a run that ended with its server, whose successor counts its runs anew", () => {

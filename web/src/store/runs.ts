@@ -77,14 +77,12 @@ export class Runs {
 
   /** Lay a result's curves over what is shown, whatever is looked at. */
   private async lay(path: string): Promise<void> {
-    const { document, files, window, panels } = this.state;
-    const listed = files?.results.find((result) => result.path === path);
+    const { document, window, panels } = this.state;
     const wanted = { from: window?.[0], to: window?.[1], points: 1000, panels };
     const curves = await this.page.backend.curves(path, wanted);
     const { overlays } = this.state;
     if (document !== this.state.document || overlays.some((overlay) => overlay.path === path)) return;
-    const added = { path, name: listed?.name ?? path, engine: listed?.engine ?? "", curves };
-    this.page.set({ overlays: [...overlays, added].slice(-MAX_OVERLAYS) });
+    this.page.set({ overlays: [...overlays, { path, curves }].slice(-MAX_OVERLAYS) });
     // The stretch that is looked at has changed meanwhile.
     if (window !== this.state.window || panels !== this.state.panels) this.outdated();
   }

@@ -105,7 +105,7 @@ export class Simulation {
       this.page.set({
         curves: this.state.curves?.header.run === run ? (mine ?? this.state.curves) : this.state.curves,
         ghost: to ? undefined : this.state.ghost,
-        overlays: this.state.overlays.map((overlay) => (overlays.includes(overlay) ? { ...overlay, curves: theirs[overlays.indexOf(overlay)] } : overlay)),
+        overlays: this.state.overlays.map((overlay) => (overlays.includes(overlay) ? { ...overlay, curves: theirs[overlays.indexOf(overlay)]! } : overlay)),
       });
     } catch (problem) {
       if (number !== this.zooms || !(problem instanceof BackendError)) return;

@@ -13,9 +13,7 @@ export type Tab = "curves" | "packets" | "lab" | "result";
 
 export interface Overlay {
   path: string;
-  name: string;
-  engine: string;
-  curves?: Curves;
+  curves: Curves;
 }
 
 /** Panels whose curves are drawn while a run goes on. */

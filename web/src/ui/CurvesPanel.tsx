@@ -48,7 +48,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   const store = useStore();
   const curves = use((state) => state.curves);
   const ghost = use((state) => state.ghost);
-  const overlays = use((state) => state.overlays);
+  const shown = use((state) => state.overlays);
   const panels = use((state) => state.panels);
   const hidden = use((state) => state.hidden);
   const window = use((state) => state.window);
@@ -61,7 +61,6 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   const wrong = use((state) => mistakes(state.checked));
 
   const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
-  const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
   const now = going && live[going.id];
   const offered = useMemo(() => {
     const found = [curves, ...shown.map((overlay) => overlay.curves)].some((one) => one?.header.series.some(({ panel }) => panel === RARE));
@@ -77,7 +76,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
       ...(ghost ? lines(ghost, panel, -1) : []),
       ...(curves ? lines(curves, panel, 0) : []),
       ...shown.flatMap((overlay, index) =>
-        lines(overlay.curves!, panel, index + 1).map((line) => ({ ...line, label: `${line.label} (${overlay.path.split("/").pop()})` })),
+        lines(overlay.curves, panel, index + 1).map((line) => ({ ...line, label: `${line.label} (${overlay.path.split("/").pop()})` })),
       ),
     ];
     return offered.filter((panel) => panels.includes(panel)).flatMap((panel) => {
@@ -108,7 +107,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   const base = curves ?? shown[0]?.curves;
   const phases = base?.header.phases.filter(({ flow }) => !hidden[flow]) ?? NOTHING;
   const marks = base?.header.marks ?? NOTHING;
-  const verdicts = shown.flatMap(({ path, curves }) => (curves?.header.overload ? [{ run: path.split("/").pop()!, said: curves.header.overload }] : []));
+  const verdicts = shown.flatMap(({ path, curves }) => (curves.header.overload ? [{ run: path.split("/").pop()!, said: curves.header.overload }] : []));
   if (going?.overload) verdicts.push({ run: `${going.name} (now)`, said: going.overload });
 
   return (
@@ -120,7 +119,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
           <span className="chip run" key={overlay.path}>
             <Sample run={index + 1} />
             <button className="plain" aria-pressed={!hidden[`run ${overlay.path}`]} onClick={() => toggle(`run ${overlay.path}`)}>
-              {overlay.path.split("/").pop()} <small>{overlay.engine}</small>
+              {overlay.path.split("/").pop()} <small>{overlay.curves.header.engine}</small>
             </button>
             <button className="plain" aria-label={`Remove ${overlay.path}`} onClick={() => void store.runs.overlay(overlay.path)}>
               ✕

@@ -106,9 +106,9 @@ export function PacketsBar() {
             <select value={result?.path ?? ""} onChange={(event) => store.set({ played: event.target.value || undefined })}>
               {!refused && <option value="">the simulation</option>}
               {refused && !result && <option value="">choose</option>}
-              {overlays.map(({ path, engine }) => (
+              {overlays.map(({ path, curves }) => (
                 <option key={path} value={path}>
-                  {path.split("/").pop()} ({engine})
+                  {path.split("/").pop()} ({curves.header.engine})
                 </option>
               ))}
             </select>

@@ -334,10 +334,11 @@ def test_a_window_of_packets_begins_with_what_waits_then(client: TestClient) -> 
     assert header["queues"][way]["largest"] == max(counts)
 
 
-def test_curves_of_a_kept_run_carry_its_overload_verdict(client: TestClient, root: Path) -> None:
+def test_curves_of_a_kept_run_carry_its_engine_and_overload_verdict(client: TestClient, root: Path) -> None:
     tcplab.run(root / "small.yaml", out=root / "runs" / "one")
     asked = {"run": "runs/one"}
-    assert decoded(client.get("/api/curves", params=asked).content)[0]["overload"] is None
+    header, _ = decoded(client.get("/api/curves", params=asked).content)
+    assert (header["engine"], header["overload"]) == ("sim", None)
     (manifest,) = (root / "runs" / "one").rglob("manifest.json")
     kept = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({**kept, "overload": "5 % of departures were late"}))
