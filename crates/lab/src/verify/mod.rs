@@ -3,8 +3,9 @@
 //! Every direction is measured at the same time as every other: first single frames, then a burst that fills the queue,
 //! then frames at less than the rate. Bursts that the machine could not send fast enough are repeated, a few at a time.
 //! Directions that are off are measured again in ever smaller groups, at last alone, within a budget of time. When
-//! it is over, sixteen of those that were off once are still measured a second time; the rest is not verified. The spread of the delays of single frames is what the machine adds, and widens every tolerance: a busy machine
-//! makes the measurement coarser, not wrong.
+//! it is over, sixteen of those that were off once are still measured a second time; the rest is not verified. The spread
+//! of the delays of single frames is what the machine adds, and widens every tolerance: a busy machine makes the
+//! measurement coarser, not wrong. A rate is that between the frames of a burst that were least late.
 
 mod budget;
 mod probe;
@@ -334,21 +335,22 @@ impl Asked {
         let sent_at = f64::from(burst.sent) / burst.sending.max(1e-9);
         let no_faster = sent_at < 1.2 / frame_time && burst.arrivals.len() == burst.sent as usize;
         let waited = self.waited(burst);
-        let (Some(first), Some(last), false) = (waited.first(), waited.last(), no_faster) else {
+        if waited.is_empty() || no_faster {
             return Some(Finding::unknown("rate", SENDS_NO_FASTER));
-        };
+        }
         // A frame that was lost on the way has used its time, one that found no room has not.
-        let frames = if self.plan.loss.is_some() {
-            f64::from(last.number - first.number)
-        } else {
-            waited.len() as f64 - 1.0
-        };
-        let span = last.came.saturating_sub(first.came) as f64 / 1e9;
-        if frames < 5.0 || noise > 0.3 * span {
+        let places = waited.iter().enumerate().map(|(place, arrival)| {
+            let place = if self.plan.loss.is_some() { arrival.number as usize } else { place };
+            (place as f64 * frame_time, arrival.came as f64 / 1e9)
+        });
+        let frames: Vec<(f64, f64)> = places.collect();
+        let third = frames.len() / 3;
+        let (first, last) = (least_late(&frames[..third]), least_late(&frames[frames.len() - third..]));
+        let (due, took) = (last.0 - first.0, last.1 - first.1);
+        if frames.len() < 6 || took <= 0.0 || noise > 0.3 * took {
             return Some(Finding::unknown("rate", "the burst that the queue holds is too short"));
         }
-        let measured = asked * frames * frame_time / span;
-        Some(Finding::compare("rate", asked, measured, asked * (0.03 + noise / span)))
+        Some(Finding::compare("rate", asked, asked * due / took, asked * (0.03 + noise / took)))
     }
 
     /// In frames.
@@ -424,6 +426,13 @@ impl Asked {
     }
 }
 
+/// The frame that the machine delivered least late, of some with the time of each at the rate that was asked for and that of
+/// its arrival. A machine delivers late, and never early: this one shows the link, the others the machine too.
+fn least_late(frames: &[(f64, f64)]) -> (f64, f64) {
+    let late = |(due, came): &(f64, f64)| came - due;
+    frames.iter().copied().min_by(|one, other| late(one).total_cmp(&late(other))).unwrap_or_default()
+}
+
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
@@ -463,6 +472,25 @@ mod tests {
         let measured = json!(finding)["measured"].as_f64().unwrap();
         assert_eq!(finding.verdict, Verdict::Ok, "{measured}");
         assert!((measured - 100e6).abs() < 1e4, "{measured}");
+    }
+
+    #[test]
+    fn frames_that_the_machine_delivers_late_do_not_make_a_link_slow_or_fast() {
+        let verdict = |rate: f64, late: [u32; 3]| {
+            let arrivals = (0..12).map(|number| {
+                let due = (f64::from(number + 1) * 121_120.0 / rate) as u64;
+                // Each for longer than a frame takes.
+                let held_up = if late.contains(&number) { 150_000 } else { 0 };
+                Arrival { number, sent: 0, came: 1_000_000 + due + held_up }
+            });
+            let burst = Outcome { sent: 30, arrivals: arrivals.collect(), sending: 1e-6, cut: false };
+            asked().rate(Some(&burst), 1514, 0.0).unwrap().verdict
+        };
+        for late in [[0, 1, 2], [9, 10, 11], [0, 1, 11], [0, 10, 11], [4, 5, 6]] {
+            assert_eq!(verdict(1.0, late), Verdict::Ok, "{late:?}");
+            assert_eq!(verdict(0.9, late), Verdict::Off, "{late:?}");
+            assert_eq!(verdict(1.1, late), Verdict::Off, "{late:?}");
+        }
     }
 
     #[test]
