@@ -205,12 +205,13 @@ def test_iperf3_that_goes_on_after_the_run_is_named_and_cut_there(
     assert (done.intervals["time"] - done.intervals["duration"] > 2 * rtt * 1_000_000).all()
 
 
-def test_queues_are_sampled_at_the_end_and_count_the_waits_of_packets(run: Callable[..., Run]) -> None:
+def test_queues_are_sampled_as_in_the_simulator_and_count_the_waits_of_packets(run: Callable[..., Run]) -> None:
     path = {"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "30 packets"}
     sample = {"packets": True, "queues": "10 ms"}
     done = run({"path": path}, [{"name": "f", "kind": "tcp"}], duration="1.005 s", sample=sample)
     rows = done.queues.filter(direction="forward")
-    assert rows["time"].tail(2).to_list() == [1_000_000_000, 1_005_000_000]
+    # After each interval, and at the end.
+    assert rows["time"].to_list() == [*range(10_000_000, 1_005_000_000, 10_000_000), 1_005_000_000]
     packets = done.packets.filter(direction="forward").sort("time", maintain_order=True)
     entered, departed = (packets.filter(event=event) for event in ("enqueue", "depart"))
     # A byte takes 800 ns. Packets still waiting or being sent have not departed.

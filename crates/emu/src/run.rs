@@ -62,7 +62,7 @@ impl EventLoop {
         self.run = Some(Run {
             start,
             begun: false,
-            next_sample: if timed && sample.is_some() { Time::ZERO } else { Time::NEVER },
+            next_sample: sample.filter(|_| timed).map_or(Time::NEVER, |interval| Time::ZERO + interval),
             next_report: if timed { Time::ZERO + REPORT_INTERVAL } else { Time::NEVER },
             changes,
             changes_done: 0,
