@@ -24,7 +24,7 @@ const FEW_BODIES: usize = 4096;
 const ENTRIES: usize = 32;
 
 /// How many arrivals ahead each step is taken.
-const STEPS: [usize; 4] = [8, 6, 4, 2];
+const STEPS: [u32; 4] = [8, 6, 4, 2];
 
 /// Whether looking ahead is worthwhile with so many streams.
 pub(crate) fn pays(streams: usize) -> bool {
@@ -42,7 +42,7 @@ pub(crate) fn pays_for_bodies(sim: &SimContext) -> bool {
 pub(crate) fn look_ahead_at_bodies(sim: &SimContext, direction: DirectionId) {
     let link = sim.network.peek(direction);
     link.prefetch(ENTRIES);
-    if let Some(packet) = link.upcoming(STEPS[0]) {
+    if let Some(packet) = link.upcoming(STEPS[0] as usize) {
         sim.bodies.prefetch(packet.body());
     }
 }
@@ -54,78 +54,93 @@ pub(crate) struct LookAhead(Vec<Soon>);
 /// The ends that the next packets of a direction go to.
 #[derive(Clone, Debug)]
 struct Soon {
-    /// Those of the packets by number, modulo their room.
-    ends: [End; Soon::ROOM],
-    /// That of the last packet which is known.
-    last: End,
+    /// Bit n: the packet that arrives after n others goes to another end than the one before it. Only such ends are asked for:
+    /// with 1,000 flows on 10 Gbit/s those of a tenth of the packets.
+    turns: u32,
+    /// So many packets are known.
+    known: u32,
+    /// The stream and the end of the last packet which is known.
+    last: (u32, bool),
     /// The number of the next packet to arrive.
-    next: usize,
-    /// So many packets from there on are known.
-    known: usize,
+    next: u32,
+    /// The ends of the packets at the turns by number, modulo their room: the stream's place, and whether packets to it go
+    /// forward.
+    ends: [(u32, bool); Soon::ROOM as usize],
 }
-
-/// The end of a stream to which a packet goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct End {
-    place: u32,
-    forward: bool,
-}
-
-/// That of a packet for which nothing more has to be asked for.
-const NONE: End = End { place: u32::MAX, forward: false };
 
 impl Soon {
-    const ROOM: usize = 16;
+    const ROOM: u32 = 16;
 
     /// The end of the packet that arrives after `ahead` others.
     #[inline]
-    fn end(&mut self, ahead: usize) -> &mut End {
-        &mut self.ends[(self.next.wrapping_add(ahead)) % Soon::ROOM]
+    fn end(&mut self, ahead: u32) -> &mut (u32, bool) {
+        &mut self.ends[(self.next.wrapping_add(ahead) % Soon::ROOM) as usize]
+    }
+
+    /// The connection of the packet after `ahead` others, and its end, where it is the first packet to it.
+    #[inline]
+    fn turn<'a>(&mut self, ahead: u32, streams: &'a [Stream]) -> Option<(&'a TcpStream, bool)> {
+        if self.turns & 1 << ahead == 0 {
+            return None;
+        }
+        let (place, forward) = *self.end(ahead);
+        let StreamKind::Tcp(tcp) = &streams.get(place as usize)?.kind else { return None };
+        Some((&**tcp, forward))
+    }
+
+    /// The steps of the packets at which the end changes.
+    #[inline(never)]
+    fn follow(&mut self, streams: &[Stream]) {
+        let [_, stream, end, behind] = STEPS;
+        if let Some((tcp, _)) = self.turn(stream, streams) {
+            tcp.prefetch();
+        }
+        if let Some((tcp, forward)) = self.turn(end, streams) {
+            tcp.prefetch_end(forward);
+        }
+        if let Some((tcp, forward)) = self.turn(behind, streams) {
+            tcp.prefetch_behind_end(forward);
+        }
     }
 }
 
 impl LookAhead {
     /// That of a network with so many directions.
     pub(crate) fn new(directions: usize) -> LookAhead {
-        LookAhead(vec![Soon { ends: [NONE; Soon::ROOM], last: NONE, next: 0, known: 0 }; directions])
+        let nothing = (u32::MAX, false);
+        let soon = Soon { turns: 0, known: 0, last: nothing, next: 0, ends: [nothing; Soon::ROOM as usize] };
+        LookAhead(vec![soon; directions])
     }
 
     /// A packet arrived by `direction`: asks for what the next ones will need.
+    #[inline]
     pub(crate) fn arrived(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
         let [packet, stream, end, behind] = STEPS;
         let soon = &mut self.0[direction as usize];
+        soon.turns >>= 1;
         soon.next = soon.next.wrapping_add(1);
         soon.known = soon.known.saturating_sub(1);
         let link = sim.network.peek(direction);
         link.prefetch(ENTRIES);
         while soon.known <= packet
-            && let Some(packet) = link.upcoming(soon.known)
+            && let Some(upcoming) = link.upcoming(soon.known as usize)
         {
-            sim.bodies.prefetch(packet.body());
-            let end = End { place: sim.recorder.place(packet.stream()), forward: packet.forward() };
-            // The packet before has asked for the same end.
-            let is_asked = end == soon.last;
-            *soon.end(soon.known) = if is_asked { NONE } else { end };
-            if !is_asked && let Some(stream) = streams.get(end.place as usize) {
-                prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
-                sim.schedule.prefetch_end_timers(end.place);
+            sim.bodies.prefetch(upcoming.body());
+            let to = (upcoming.stream(), upcoming.forward());
+            if to != soon.last {
+                soon.last = to;
+                soon.turns |= 1 << soon.known;
+                let place = sim.recorder.place(to.0);
+                *soon.end(soon.known) = (place, to.1);
+                if let Some(stream) = streams.get(place as usize) {
+                    prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
+                    sim.schedule.prefetch_end_timers(place);
+                }
             }
-            soon.last = end;
             soon.known += 1;
         }
-        let mut connection = |ahead| -> Option<(&TcpStream, bool)> {
-            let end = *soon.end(ahead);
-            let StreamKind::Tcp(tcp) = &streams.get(end.place as usize)?.kind else { return None };
-            Some((&**tcp, end.forward))
-        };
-        if let Some((tcp, _)) = connection(stream) {
-            tcp.prefetch();
-        }
-        if let Some((tcp, forward)) = connection(end) {
-            tcp.prefetch_end(forward);
-        }
-        if let Some((tcp, forward)) = connection(behind) {
-            tcp.prefetch_behind_end(forward);
+        if soon.turns & (1 << stream | 1 << end | 1 << behind) != 0 {
+            soon.follow(streams);
         }
     }
 }
@@ -133,10 +148,10 @@ impl LookAhead {
 /// Asks for the counters of streams that are sampled soon: `ahead` has the one that comes after so many others.
 pub(crate) fn look_ahead_at_counters<'a>(ahead: impl Fn(usize) -> Option<&'a Stream>) {
     let [stream, _, end, _] = STEPS;
-    if let Some(StreamKind::Tcp(tcp)) = ahead(stream).map(|stream| &stream.kind) {
+    if let Some(StreamKind::Tcp(tcp)) = ahead(stream as usize).map(|stream| &stream.kind) {
         tcp.prefetch();
     }
-    if let Some(StreamKind::Tcp(tcp)) = ahead(end).map(|stream| &stream.kind) {
+    if let Some(StreamKind::Tcp(tcp)) = ahead(end as usize).map(|stream| &stream.kind) {
         tcp.prefetch_counters();
     }
 }
