@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
@@ -72,6 +74,56 @@ def test_every_template_is_drawn_to_be_read_and_simulates(
         expect(page.locator(".mistakes .error")).to_have_count(0)
         expect(chart(page, "Goodput")).to_be_visible()
     page.context.close()
+
+
+LONG_NAMES = """tcplab: 1
+name: long
+network:
+  nodes: [frankfurt-main-data-centre, {name: core-router-with-a-long-name, kind: router}, sydney-west-data-centre]
+  links:
+    - {ends: [frankfurt-main-data-centre, core-router-with-a-long-name], rate: 100 Mbit/s, delay: 40 ms}
+    - {ends: [core-router-with-a-long-name, sydney-west-data-centre], rate: 100 Mbit/s, delay: 140 ms}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, from: frankfurt-main-data-centre, to: sydney-west-data-centre}
+duration: 1 s
+"""
+BEYOND = """() => {
+    const { left, right } = document.querySelector(".drawing").getBoundingClientRect();
+    const all = [...document.querySelectorAll(".called, .device, .wire-label, .arc-label")];
+    const seen = all.filter((one) => !one.classList.contains("crowded"));
+    return seen.filter((one) => {
+        const box = one.getBoundingClientRect();
+        return box.left < left || box.right > right;
+    }).map((one) => one.innerText);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_drawing_that_is_seen_whole_has_its_long_names_in_view(
+    page: Page, served: Served, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page, served, LONG_NAMES, nodes=3)
+    assert page.evaluate(BEYOND) == []
+    page.get_by_role("button", name="Zoom in").click()
+    page.get_by_role("button", name="Show everything").click()
+    page.wait_for_function(f"() => ({BEYOND})().length === 0")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_the_label_of_an_upright_link_has_the_room_beside_it(page: Page, served: Served) -> None:
+    """A drawing that is higher than wide is seen with room on both sides."""
+    places = {"a": {"x": 0, "y": 0}, "b": {"x": 0, "y": 200}}
+    (served.root / "small.layout.json").write_text(json.dumps({"places": places}))
+    page.set_viewport_size({"width": 390, "height": 844})
+    link = "{ends: [a, b], rate: 100 Mbit/s, delay: 40 ms, queue: 1000 packets, loss: 0.5 %}"
+    flow = "{name: a-flow-with-a-long-name, kind: tcp, cc: cubic, from: a, to: b}"
+    text = f"tcplab: 1\nname: small\nnetwork:\n  nodes: [a, b]\n  links: [{link}]\nflows: [{flow}]\nduration: 1 s\n"
+    opened(page, served, text)
+    expect(page.locator(".wire-label:not(.crowded)")).to_contain_text("1000 packets")
+    expect(page.locator(".arc-label:not(.crowded)")).to_contain_text("a-flow-with-a-long-name")
+    assert page.evaluate(BEYOND) == []
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def test_many_links_that_are_alike_share_a_label_until_there_is_room(page: Page, served: Served) -> None:

@@ -18,7 +18,7 @@ describe("labels", () => {
     const drawing = drawingOf(text);
     const found = scene(drawing, places(drawing, {}));
     for (const scale of [1, 1.4, 3]) {
-      const labels = [...place(labelled(drawing, found, () => false), found.nodes, scale, width).values()];
+      const labels = [...place(labelled(drawing, found, () => false), found.nodes, scale, width, 1.5).values()];
       expect(labels).toHaveLength(drawing.links.length + drawing.flows.length);
       const seen = labels.filter((label) => !label.crowded);
       seen.forEach((label, index) => {
@@ -35,7 +35,7 @@ describe("labels", () => {
     // Between what stands so far above and below the line.
     const said = (room: number) => {
       const walls = [-1, 1].map((side) => box(125, side * (room + NODE_HEIGHT / 2), 400));
-      const { lines, crowded } = place([{ id: "l", bow: linkBow(a, b), sayings: linkSayings(link!), rank: 0 }], [a, b, ...walls], 1, width).get("l")!;
+      const { lines, crowded } = place([{ id: "l", bow: linkBow(a, b), sayings: linkSayings(link!), rank: 0 }], [a, b, ...walls], 1, width, 1).get("l")!;
       return crowded ? "" : lines.map((words) => words.map(({ text }) => text).join(" ")).join("\n");
     };
     expect([said(90), said(13), said(5)]).toEqual(["20 Mbit/s · RTT 40 ms\nqueue 1 BDP", "20 Mbit/s", ""]);
@@ -48,7 +48,7 @@ describe("labels", () => {
     const at = Object.fromEntries(drawing.nodes.map(({ name }, n) => [name, n ? { x: 900 * Math.cos(n / 2), y: 900 * Math.sin(n / 2) } : { x: 0, y: 0 }]));
     const found = scene(drawing, at);
     const said = (scale: number, first = "") =>
-      [...place(labelled(drawing, found, (id) => id === first), found.nodes, scale, width).values()].filter(({ implied }) => !implied).map(({ lines }) => lines.map(([word]) => word!.text).join(", "));
+      [...place(labelled(drawing, found, (id) => id === first), found.nodes, scale, width, 1.5).values()].filter(({ implied }) => !implied).map(({ lines }) => lines.map(([word]) => word!.text).join(", "));
     expect(said(1.5)).toEqual(["10 Mbit/s, 1 % loss", "10 Mbit/s, 11 links alike"]);
     expect(said(1)).toHaveLength(12);
     // One that is selected has its own.

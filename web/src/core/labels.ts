@@ -63,14 +63,15 @@ export function flowSayings({ label, name }: DrawnFlow): Lines[] {
 
 /**
  * A place for every label. `scale` is how much larger than the drawing labels are, so that they can be read when
- * much of it is seen; `width` measures a text at scale 1.
+ * much of it is seen; `width` measures a text at scale 1; `aspect` is the width over the height of where it is seen.
  */
-export function place(lines: Labelled[], nodes: Box[], scale: number, width: (text: string) => number): Map<string, Label> {
+export function place(lines: Labelled[], nodes: Box[], scale: number, width: (text: string) => number, aspect: number): Map<string, Label> {
   const found = new Map<string, Label>();
   const taken: Box[] = [];
   const { x, y, width: wide, height: high } = spanned(nodes, lines.map(({ bow }) => bow), 1.5 * LINE_HEIGHT);
   // The part that is seen when the whole drawing is shown.
-  const frame = { x: x + wide / 2, y: y + high / 2, width: wide + 2 * MARGIN * scale, height: high + 2 * MARGIN * scale };
+  const [across, down] = [wide + 2 * MARGIN * scale, high + 2 * MARGIN * scale];
+  const frame = { x: x + wide / 2, y: y + high / 2, width: Math.max(across, down * aspect), height: Math.max(down, across / aspect) };
   const paths = lines.length > MAX_LINES ? [] : lines.map(({ id, bow }) => ({ id, points: samples(bow) }));
   const groups = new Map<string, Labelled[]>();
   for (const line of lines) if (line.alike && scale > 1) groups.set(line.alike, [...(groups.get(line.alike) ?? []), line]);

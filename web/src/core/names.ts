@@ -24,7 +24,7 @@ export function fitted(nodes: Named[], width: (name: string) => number): number[
 }
 
 // Of a label at this size, the width that a name may have, and the part of its size below which it is cut rather than written smaller.
-export const LONGEST = 150;
+const LONGEST = 150;
 const SMALLEST = 0.75;
 // In larger drawings names of neighbours become smaller still: they are for those who zoom in.
 const MAX_SMALLEST = 1.6;
@@ -34,4 +34,10 @@ export function written(width: number, scale: number, fit: number): { size: numb
   const room = Math.min(width * fit, LONGEST * scale);
   const size = Math.max(Math.min(scale, (room - 2 * GAP) / width), SMALLEST * Math.min(scale, MAX_SMALLEST));
   return { size, room, beyond: Math.min(width * size, room) > NODE_WIDTH - GAP };
+}
+
+/** The width of a node with its name as it is written: no less than the node's own. */
+export function widthWithName(width: number, scale: number, fit: number): number {
+  const { size, room } = written(width, scale, fit);
+  return Math.max(NODE_WIDTH, Math.min(width * size + GAP, room));
 }

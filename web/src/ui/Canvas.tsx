@@ -20,14 +20,14 @@ import { addFlow, addLink, addNode, paste } from "../core/changes";
 import { colourOf } from "../core/curves";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, spanned } from "../core/labels";
-import { fitted, LONGEST } from "../core/names";
+import { fitted } from "../core/names";
 import type { NodeKind } from "../core/kinds";
 import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
 import { centre, middle, ranks, scene, twins } from "../core/scene";
 import { Begin } from "./Begin";
 import { FlowEdge, LinkEdge } from "./edges";
-import { Labels, measuredName } from "./Labels";
+import { enlarged, Labels, measuredName, named } from "./Labels";
 import { automatic, type Layout } from "./layout";
 import { DeviceNode, type Device } from "./nodes";
 import { PacketLayer } from "./PacketLayer";
@@ -43,6 +43,8 @@ const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.01, 3, 1.2];
 const [GRID, MIN_GRID] = [20, 12];
 // A network of so many nodes needs no map.
 const MANY = 12;
+// Attempts at the zoom of a drawing that is seen whole: each comes closer.
+const MAX_ATTEMPTS = 12;
 // Around a drawing that is seen whole, and below it where a hint stands.
 const MARGIN = "18px";
 const MARGIN_WITH_HINT = { top: MARGIN, left: MARGIN, right: MARGIN, bottom: "56px" } as const;
@@ -205,12 +207,18 @@ function Inner() {
       const element = frame.current;
       if (!drawing.nodes.length || !element) return;
       const { nodes, links, flows } = scene(drawing, placed);
-      // Names may be wider than their nodes.
-      const seen = nodes.map((node) => ({ ...node, width: Math.max(node.width, Math.min(measuredName(node.name), LONGEST)) }));
-      const bounds = spanned(seen, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
+      const bows = [...links.values(), ...flows.values()];
+      const fits = fitted(nodes, measuredName);
       const { clientWidth, clientHeight } = element;
       const margin = drawing.generated || !drawing.flows.length ? MARGIN_WITH_HINT : MARGIN;
-      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, margin), { duration });
+      const at = (scale: number) => getViewportForBounds(spanned(named(nodes, scale, fits), bows, 1.5 * LINE_HEIGHT), clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, margin);
+      // Names grow as the zoom shrinks, which makes it smaller still.
+      let [scale, seen] = [1, at(1)];
+      for (let attempt = 0; attempt < MAX_ATTEMPTS && enlarged(seen.zoom) > scale; attempt++) {
+        scale = enlarged(seen.zoom);
+        seen = at(scale);
+      }
+      void flow.setViewport(seen, { duration });
     },
     [store, flow],
   );

@@ -5,7 +5,7 @@ import { useEffect, useMemo } from "react";
 import { colourOf } from "../core/curves";
 import type { Box, Point } from "../core/geometry";
 import { place } from "../core/labels";
-import { fitted, type Named } from "../core/names";
+import { fitted, type Named, widthWithName } from "../core/names";
 import type { Places } from "../core/places";
 import { labelled, scene } from "../core/scene";
 import { use, useStore } from "./use";
@@ -33,12 +33,13 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   const drawing = use((state) => state.drawing);
   const selection = use((state) => state.selection);
   const scale = useCanvas(({ transform: [, , zoom] }) => enlarged(zoom));
+  const aspect = useCanvas(({ width, height }) => width / height || 1);
   const chosen = useMemo(() => new Set(selection.map(({ kind, name }) => `${kind} ${name}`)), [selection]);
   const labels = useMemo(() => {
     const found = scene(drawing, places, middle);
     const first = (id: string) => chosen.has(id) || wrong.has(id);
-    return place(labelled(drawing, found, first), named(found.nodes, scale), scale, measured);
-  }, [drawing, places, middle, scale, wrong, chosen]);
+    return place(labelled(drawing, found, first), named(found.nodes, scale), scale, measured, aspect);
+  }, [drawing, places, middle, scale, aspect, wrong, chosen]);
   const names = drawing.flows.map((flow) => flow.name);
   const root = useCanvas(({ domNode }) => domNode);
   // Names of nodes grow as labels do, as far as there is room, and then take the icon's place.
@@ -78,10 +79,9 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   );
 }
 
-/** Nodes as wide as their names, which may reach beyond them. */
-function named(nodes: Named[], scale: number): Box[] {
-  const fits = fitted(nodes, measuredName);
-  return nodes.map((node, index) => ({ ...node, width: Math.max(node.width, measuredName(node.name) * Math.min(scale, MAX_NAME, fits[index]!)) }));
+/** Nodes as wide as their names at this scale of labels, which may reach beyond them. */
+export function named(nodes: Named[], scale: number, fits = fitted(nodes, measuredName)): Box[] {
+  return nodes.map((node, index) => ({ ...node, width: widthWithName(measuredName(node.name), Math.min(scale, MAX_NAME), fits[index]!) }));
 }
 
 /** How much larger than the drawing labels are at this zoom, in steps. */
