@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import tcplab
@@ -226,3 +227,19 @@ def test_curves_of_many_flows_have_room_beside_their_names(page: Page, served: S
     menu = page.locator(".menu").bounding_box()
     assert menu is not None
     assert menu["y"] >= 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1920, 1080)])
+def test_each_of_five_panels_is_high_enough_to_be_read(
+    page: Page, served: Served, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    opened(page, served, SCENARIO.replace("duration", "  - {name: calls, kind: echo}\nduration"))
+    panels = page.locator(".charts .chart")
+    expect(panels).to_have_count(5)
+    heights = panels.evaluate_all("(all) => all.map((one) => one.clientHeight)")
+    assert min(heights) >= 130, heights
+    # What is below the others is reached by keys; scrolling stops at a whole pixel.
+    panels.last.focus()
+    expect(panels.last).to_be_in_viewport(ratio=0.99)
+    page.set_viewport_size({"width": 1280, "height": 800})
