@@ -68,9 +68,12 @@ class Folder:
     def listing(self) -> dict[str, Any]:
         """The scenarios, studies and results there are, and the directories that cannot be read."""
         unreadable: list[str] = []
+        named: set[str] = set()
 
         def note(error: library.ResultsError) -> None:
-            unreadable.append(f"{self.name(error.path)}: {error.reason}")
+            name = self.name(error.path)
+            named.add(name)
+            unreadable.append(f"{name}: {error.reason}")
 
         found: dict[str, Any] = {
             "folder": self.root.name or "/",
@@ -101,7 +104,9 @@ class Folder:
         found["results"] = [
             {**vars(listed), "path": self.name(Path(listed.path).resolve())}
             for listed in library.list_results(self.root)
-            if listed.kind == "run" and not _in_study(Path(listed.path), self.root)
+            if listed.kind == "run"
+            and not _in_study(Path(listed.path), self.root)
+            and self.name(listed.path) not in named
         ]
         found["study_results"] = [self.name(path) for path in _studies(self.root)]
         return found
