@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from .conftest import Served
@@ -67,3 +68,44 @@ def test_a_wide_grid_scrolls_within_itself_and_is_whole(page: Page, served: Serv
     assert grid.evaluate("(own) => own.scrollWidth > own.clientWidth && own.scrollHeight <= own.clientHeight")
     grid.evaluate("(own) => own.scrollTo(own.scrollWidth, 0)")
     expect(grid.locator("td").last).to_be_in_viewport(ratio=1)
+
+
+def test_a_study_says_which_runs_failed_and_why(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO)
+    # The simulator has no iperf3.
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  by: {set: flows.bulk.generator, values: [native, iperf3]}\nrepeat: 2\n"
+    )
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    expect(page.get_by_role("button", name="Resume: 2 runs failed")).to_be_enabled()
+    expect(page.get_by_role("main")).to_contain_text("2 of 4 runs failed")
+    expect(page.locator(".heat td").last).to_have_text("2 of 2 failed")
+    cells = page.get_by_role("region", name="Cells of the study")
+    expect(cells).to_contain_text("iperf3 is a program and needs a real network stack")
+
+
+@pytest.mark.refused("404")
+def test_a_study_that_cannot_begin_says_why_and_nothing_else(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO)
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, ./absent.c]}\nrepeat: 1\n"
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    said = page.locator(".study [role=status]")
+    expect(said).to_contain_text("failed: grid.yaml:5:")
+    expect(said).to_contain_text("absent.c")
+    # Neither the line of the file with marks under it, nor that there are no results.
+    expect(said).not_to_contain_text("^")
+    expect(page.locator(".study .empty")).to_have_count(0)
+    notice = page.locator(".notice.bad")
+    expect(notice).to_contain_text("absent.c")
+    # Its lines are those of a phone's width.
+    box = notice.bounding_box()
+    assert box is not None
+    assert box["width"] > 300
+    page.set_viewport_size({"width": 1280, "height": 800})

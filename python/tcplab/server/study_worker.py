@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,22 @@ def main(arguments: list[str]) -> int:
         )
         outcome = execute.execute(study, store, watcher=Lines())
     except (ResultsError, ScenarioErrors) as problem:
-        say(error=str(problem))
+        say(error=_explained(problem))
         return 2
     if not outcome.interrupted:
         write_study_report(StudyResults(study, store, outcome))
     say(ended=outcome.status)
     return 130 if outcome.interrupted else 0
+
+
+def _explained(problem: Exception) -> str:
+    """A problem for the page: without the lines of the file, under which only fixed-width text can point."""
+    from tcplab.scenario import ScenarioErrors
+
+    if not isinstance(problem, ScenarioErrors):
+        return str(problem)
+    shown = [replace(error, file=Path(error.file).name, source="") for error in problem.errors]
+    return "\n".join(str(error) for error in shown)
 
 
 if __name__ == "__main__":

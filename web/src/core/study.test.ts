@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StudyCell } from "../backend/backend";
-import { firstAxes } from "./study";
+import { firstAxes, resumed } from "./study";
 
 const study = (axes: string[], cells: Record<string, string>[]) => ({
   axes: Object.fromEntries(axes.map((name) => [name, []])),
@@ -21,5 +21,15 @@ describe("the axes that a study is shown by at first", () => {
   it("are one, or none, where there are no more", () => {
     expect(firstAxes(study(["cc"], [{ cc: "reno" }]))).toEqual(["cc", ""]);
     expect(firstAxes(study([], []))).toEqual(["", ""]);
+  });
+});
+
+describe("what a study that is resumed will run", () => {
+  const runs = (...all: string[]) => all.map((status, repetition) => ({ cell: "", repetition, status, message: "" }));
+
+  it("is what is missing and what failed", () => {
+    expect(resumed({ missing: 1, runs: runs("done") })).toBe("1 run is missing");
+    expect(resumed({ missing: 2, runs: runs("done", "failed", "failed") })).toBe("2 runs failed");
+    expect(resumed({ missing: 3, runs: runs("done", "failed") })).toBe("2 runs are missing, 1 run failed");
   });
 });

@@ -30,8 +30,9 @@ export interface Square {
   cells: StudyCell[];
   /** The mean over their figures. */
   value?: number;
-  /** Runs that have ended, and those that there will be. */
+  /** Runs that have ended, those of them that failed, and those that there will be. */
   ended: number;
+  failed: number;
   planned: number;
 }
 
@@ -39,12 +40,24 @@ export function square(found: StudyResults, metric: string, labels: Record<strin
   const cells = found.cells.filter((cell) => Object.entries(labels).every(([axis, label]) => cell.labels[axis] === label));
   const values = cells.flatMap((cell) => mean(found, cell, metric) ?? []);
   const ids = new Set(cells.map((cell) => cell.cell));
+  const runs = found.runs.filter((run) => ids.has(run.cell));
   return {
     cells,
     value: values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : undefined,
-    ended: found.runs.filter((run) => ids.has(run.cell)).length,
+    ended: runs.length,
+    failed: runs.filter(isFailed).length,
     planned: cells.length * found.repeat,
   };
+}
+
+export const isFailed = ({ status }: { status: string }): boolean => status === "failed";
+
+/** What a study that is resumed will run, in words: failed runs are made again. */
+export function resumed({ missing, runs }: Pick<StudyResults, "missing" | "runs">): string {
+  const failed = Math.min(missing, runs.filter(isFailed).length);
+  const absent = missing - failed;
+  const counted = (count: number) => `${count} ${count === 1 ? "run" : "runs"}`;
+  return [absent && `${counted(absent)} ${absent === 1 ? "is" : "are"} missing`, failed && `${counted(failed)} failed`].filter(Boolean).join(", ");
 }
 
 /** The axes, across and down, that a table has at first: those that most cells have, and of these the last and the first. */

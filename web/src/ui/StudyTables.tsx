@@ -1,8 +1,8 @@
 // A study's grid as a heat map, and its cells as a table.
 
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { shown } from "../core/quantity";
-import { axisOf, inSentence, mean, square, titleOf, unitOf } from "../core/study";
+import { shown, unbroken } from "../core/quantity";
+import { axisOf, inSentence, isFailed, mean, square, titleOf, unitOf } from "../core/study";
 import { useStore } from "./use";
 
 interface HeatProps {
@@ -43,7 +43,7 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
           {rows.map((row, index) => (
             <tr key={row}>
               <th scope="row">{row}</th>
-              {grid[index]!.map(({ cells, value, ended, planned }, column) => {
+              {grid[index]!.map(({ cells, value, ended, failed, planned }, column) => {
                 const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
                 // Up to a half: text keeps a contrast of 4.5 on it in both themes (WCAG 2.2, 1.4.3).
                 const colour = `color-mix(in oklab, var(--accent) ${Math.round(6 + share * 46)}%, var(--surface))`;
@@ -63,6 +63,11 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
                     {ended < planned && (
                       <span className="ended">
                         {ended} of {planned} {planned === 1 ? "run" : "runs"}
+                      </span>
+                    )}
+                    {failed > 0 && (
+                      <span className="ended">
+                        {failed} of {planned} failed
                       </span>
                     )}
                   </td>
@@ -103,14 +108,14 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
         <tbody>
           {sorted.map((cell) => {
             const runs = found.runs.filter((run) => run.cell === cell.cell);
-            const failed = runs.filter((run) => run.status !== "done");
+            const failed = runs.filter(isFailed);
             return (
               <tr key={cell.cell}>
                 {names.map((name) => (
                   <td key={name}>{cell.labels[name] ?? ""}</td>
                 ))}
                 <td className="number">{shown(mean(found, cell, metric), unit)}</td>
-                <td className="number" title={failed.map((run) => run.message).join("\n")}>
+                <td className="number">
                   {runs.length}
                   {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
                   {cell.overloaded > 0 && <span className="bad"> overloaded</span>}
@@ -119,6 +124,11 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
                   <button className="plain link" onClick={() => void store.runs.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
                     Open runs
                   </button>
+                  {[...new Set(failed.map(({ message }) => message))].map((message) => (
+                    <p key={message} className="bad">
+                      {unbroken(message)}
+                    </p>
+                  ))}
                 </td>
               </tr>
             );

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
 import { unbroken } from "../core/quantity";
-import { axisOf, firstAxes, mean, titleOf } from "../core/study";
+import { axisOf, firstAxes, isFailed, mean, resumed, titleOf } from "../core/study";
 import { Icon } from "./icons";
 import { message } from "../store/page";
 import { copyLink } from "./Share";
@@ -23,6 +23,7 @@ export function StudyView() {
   const [axes, setAxes] = useState<[string, string]>();
   const going = job?.state === "running" || job?.state === "waiting";
 
+  const failed = found?.runs.filter(isFailed).length ?? 0;
   const names = Object.keys(found?.axes ?? {});
   const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(found, cell, name) !== undefined)) : []), [found]);
   const open = (cell: StudyCell) => void store.runs.inspect(found!.places[cell.cell]!);
@@ -33,9 +34,14 @@ export function StudyView() {
       <div className="row">
         <h1>{found?.name ?? path.split("/").pop()}</h1>
         {job && (
-          <span role="status">
+          <span role="status" className="said">
             {going ? `${job.repetition} of ${job.repeat} runs` : job.state}
             {job.message && `: ${unbroken(job.message)}`}
+          </span>
+        )}
+        {failed > 0 && (
+          <span className="bad">
+            {failed} of {found!.cells.length * found!.repeat} runs failed
           </span>
         )}
         {going && job && <progress max={1} value={job.repeat ? job.repetition / job.repeat : undefined} aria-label="Progress of the study" />}
@@ -44,10 +50,10 @@ export function StudyView() {
           <button
             className="primary"
             disabled={!session.may_run || session.read_only}
-            title={session.may_run && !session.read_only ? "Make the missing runs" : "This server does not run studies"}
+            title={session.may_run && !session.read_only ? "Make these runs" : "This server does not run studies"}
             onClick={() => void store.runs.startStudy({ resume: path })}
           >
-            Resume: {found.missing} {found.missing === 1 ? "run is" : "runs are"} missing
+            Resume: {resumed(found)}
           </button>
         )}
         <span className="space" />
@@ -69,7 +75,8 @@ export function StudyView() {
         )}
         <button onClick={() => store.set({ view: "edit" })}>Back to the drawing</button>
       </div>
-      {!found && <p className="empty">{going ? "Cells appear here as their runs end." : problem || "Reading…"}</p>}
+      {/* A study that failed before its first run has left nothing, and its status says why. */}
+      {!found && !job?.message && <p className="empty">{going ? "Cells appear here as their runs end." : problem || "Reading…"}</p>}
       {found && (
         <>
           <div className="row">
