@@ -229,6 +229,26 @@ def test_a_link_is_captured_listed_and_downloaded(lab: Page, tmp_path: Path) -> 
     assert len(captures.read(file)) >= 1
 
 
+def test_a_phone_shows_the_curves_and_the_packets_of_a_network(lab: Page) -> None:
+    lab.set_viewport_size({"width": 390, "height": 844})
+    curves = lab.locator(".lab-curves .chart")
+    expect(curves).to_have_count(4)
+    widths = curves.evaluate_all("(all) => all.map((one) => one.clientWidth)")
+    assert min(widths) > 300, widths
+    lab.get_by_role("button", name="Capture").click()
+    lab.get_by_role("button", name="Start the flows").click()
+    packets = lab.locator(".packet-list")
+    expect(packets.locator("tbody tr").first).to_contain_text("10.0.0.")
+    box = packets.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390, box
+    assert box["height"] > 200, box
+    # What has been opened is scrolled to.
+    lab.get_by_role("button", name="Terminal").click()
+    expect(lab.locator(".panes")).to_be_in_viewport(ratio=0.99)
+    lab.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_what_is_taken_down_is_gone(lab: Page) -> None:
     name = str(lab.locator(".lab").get_attribute("data-lab"))
     listed = [sys.executable, "-m", "tcplab", "topo", "list"]

@@ -1,6 +1,6 @@
 // A network that is up: its links and TCP as they go, changes of links, and ways into its nodes.
 
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { use, useStore } from "../use";
 import { CaptureList } from "./CaptureList";
 import { ChangeLink } from "./ChangeLink";
@@ -34,6 +34,9 @@ export function LabView({ shown }: { shown: boolean }) {
   const [front, setFront] = useState<number>();
   const [node, setNode] = useState("");
   const [link, setLink] = useState("");
+  // On a phone they are below what is seen.
+  const opened = useRef<HTMLDivElement>(null);
+  useEffect(() => void opened.current?.scrollIntoView({ block: "nearest" }), [front]);
   const lab = labs.find((one) => one.name === chosen) ?? labs.find((one) => one.scenario === path);
 
   useEffect(() => {
@@ -155,7 +158,7 @@ export function LabView({ shown }: { shown: boolean }) {
       </div>
       <LiveCurves key={lab.name} lab={lab.name} shown={shown} />
       {panes.length > 0 && (
-        <div className="panes">
+        <div className="panes" ref={opened}>
           <div className="tabs">
             <div role="tablist" aria-label="Nodes and captures">
               {panes.map((pane) => (
