@@ -110,6 +110,16 @@ def test_a_file_that_was_removed_is_written_again(page: Page, served: Served) ->
 
 
 @pytest.mark.refused("/api/file")
+def test_a_file_that_is_saved_again_is_no_longer_said_to_be_removed(page: Page, served: Served) -> None:
+    opened(page, served)
+    (served.root / "small.yaml").unlink()
+    expect(page.locator(".notice")).to_contain_text("small.yaml was removed")
+    page.keyboard.press("Control+s")
+    expect(page.get_by_text("Saved small.yaml")).to_be_visible()
+    expect(page.get_by_text("small.yaml was removed")).to_have_count(0)
+
+
+@pytest.mark.refused("/api/file")
 def test_a_file_that_was_removed_and_comes_back_is_followed(page: Page, served: Served) -> None:
     opened(page, served)
     (served.root / "small.yaml").unlink()

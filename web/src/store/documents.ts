@@ -156,7 +156,7 @@ export class Documents {
     const path = as ?? this.state.path;
     const places = this.history.now.places;
     const version = as !== undefined && as !== this.state.path ? null : this.state.version;
-    const about = `save ${path}`;
+    const about = aboutSaving(path);
     const { document, path: former, text } = this.state;
     try {
       const saved = await this.page.backend.save(path, text, version, Object.keys(places).length ? { places } : null);
@@ -232,7 +232,7 @@ export class Documents {
     this.begun = undefined;
     this.page.set({ version: null, savedText: "", savedPlaces: {}, conflict: false });
     this.keep();
-    this.page.notice(`${this.state.path} was removed. Save writes it again.`, true);
+    this.page.notice(`${this.state.path} was removed. Save writes it again.`, true, aboutSaving(this.state.path));
   }
 
   /** Another hand has moved the nodes of the open file; places of one's own stay. */
@@ -317,5 +317,8 @@ export class Documents {
     if (this.state.drafts.includes(path) === clean) this.page.set({ drafts: draftPaths() });
   }
 }
+
+/** Whether a file is saved: the newest notice about it holds. */
+const aboutSaving = (path: string) => `save ${path}`;
 
 const isMissing = (problem: unknown) => problem instanceof BackendError && problem.status === 404;
