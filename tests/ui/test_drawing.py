@@ -79,7 +79,10 @@ def test_every_template_is_drawn_to_be_read_and_simulates(
 LONG_NAMES = """tcplab: 1
 name: long
 network:
-  nodes: [frankfurt-main-data-centre, {name: core-router-with-a-long-name, kind: router}, sydney-west-data-centre]
+  nodes:
+    - frankfurt-main-data-centre
+    - {name: core-router-with-a-long-name, kind: router}
+    - sydney-west-data-centre
   links:
     - {ends: [frankfurt-main-data-centre, core-router-with-a-long-name], rate: 100 Mbit/s, delay: 40 ms}
     - {ends: [core-router-with-a-long-name, sydney-west-data-centre], rate: 100 Mbit/s, delay: 140 ms}
@@ -118,8 +121,8 @@ def test_the_label_of_an_upright_link_has_the_room_beside_it(page: Page, served:
     page.set_viewport_size({"width": 390, "height": 844})
     link = "{ends: [a, b], rate: 100 Mbit/s, delay: 40 ms, queue: 1000 packets, loss: 0.5 %}"
     flow = "{name: a-flow-with-a-long-name, kind: tcp, cc: cubic, from: a, to: b}"
-    text = f"tcplab: 1\nname: small\nnetwork:\n  nodes: [a, b]\n  links: [{link}]\nflows: [{flow}]\nduration: 1 s\n"
-    opened(page, served, text)
+    network = f"network: {{nodes: [a, b], links: [{link}]}}\nflows: [{flow}]"
+    opened(page, served, f"tcplab: 1\nname: small\n{network}\nduration: 1 s\n")
     expect(page.locator(".wire-label:not(.crowded)")).to_contain_text("1000 packets")
     expect(page.locator(".arc-label:not(.crowded)")).to_contain_text("a-flow-with-a-long-name")
     assert page.evaluate(BEYOND) == []
