@@ -239,7 +239,7 @@ def test_each_of_five_panels_is_high_enough_to_be_read(
     expect(panels).to_have_count(5)
     heights = panels.evaluate_all("(all) => all.map((one) => one.clientHeight)")
     assert min(heights) >= 130, heights
-    # What is below the others is reached by keys; scrolling stops at a whole pixel.
+    # Keys reach the panels below the others; scrolling stops at a whole pixel.
     panels.last.focus()
     expect(panels.last).to_be_in_viewport(ratio=0.99)
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -243,7 +243,7 @@ def test_a_phone_shows_the_curves_and_the_packets_of_a_network(lab: Page) -> Non
     assert box is not None
     assert box["x"] + box["width"] <= 390, box
     assert box["height"] > 200, box
-    # What has been opened is scrolled to.
+    # Scrolled to the pane that was opened.
     lab.get_by_role("button", name="Terminal").click()
     expect(lab.locator(".panes")).to_be_in_viewport(ratio=0.99)
     lab.set_viewport_size({"width": 1280, "height": 800})

@@ -52,7 +52,7 @@ export function square(found: StudyResults, metric: string, labels: Record<strin
 
 export const isFailed = ({ status }: { status: string }): boolean => status === "failed";
 
-/** What a study that is resumed will run, in words: failed runs are made again. */
+/** The runs that a resumed study makes, in words: failed runs are made again. */
 export function resumed({ missing, runs }: Pick<StudyResults, "missing" | "runs">): string {
   const failed = Math.min(missing, runs.filter(isFailed).length);
   const absent = missing - failed;
