@@ -205,7 +205,7 @@ def test_iperf3_that_goes_on_after_the_run_is_named_and_cut_there(
     assert (done.intervals["time"] - done.intervals["duration"] > 2 * rtt * 1_000_000).all()
 
 
-def test_queues_are_sampled_as_in_the_simulator_and_count_the_waits_of_packets(run: Callable[..., Run]) -> None:
+def test_queues_are_sampled_as_simulated_and_count_the_waits_of_packets(run: Callable[..., Run]) -> None:
     path = {"rate": "10 Mbit/s", "rtt": "20 ms", "queue": "30 packets"}
     sample = {"packets": True, "queues": "10 ms"}
     done = run({"path": path}, [{"name": "f", "kind": "tcp"}], duration="1.005 s", sample=sample)
