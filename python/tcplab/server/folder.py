@@ -67,20 +67,16 @@ class Folder:
 
     def listing(self) -> dict[str, Any]:
         """The scenarios, studies and results there are, and the directories that cannot be read."""
-        unreadable: list[str] = []
-        named: set[str] = set()
+        unreadable: dict[Path, str] = {}
 
         def note(error: library.ResultsError) -> None:
-            name = self.name(error.path)
-            named.add(name)
-            unreadable.append(f"{name}: {error.reason}")
+            unreadable[error.path] = error.reason
 
         found: dict[str, Any] = {
             "folder": self.root.name or "/",
             "scenarios": [],
             "studies": [],
             "results": [],
-            "unreadable": unreadable,
         }
         for folder, below, files in library.walk(self.root, note):
             here = Path(folder)
@@ -102,13 +98,14 @@ class Folder:
                 if kind:
                     found[kind].append(self.name(here / file))
         found["results"] = [
-            {**vars(listed), "path": self.name(Path(listed.path).resolve())}
+            {**vars(listed), "path": self.name(listed.path.resolve())}
             for listed in library.list_results(self.root)
             if listed.kind == "run"
-            and not _in_study(Path(listed.path), self.root)
-            and self.name(listed.path) not in named
+            and not _in_study(listed.path, self.root)
+            and listed.path not in unreadable
         ]
         found["study_results"] = [self.name(path) for path in _studies(self.root)]
+        found["unreadable"] = [f"{self.name(path)}: {reason}" for path, reason in unreadable.items()]
         return found
 
     def read(self, name: str) -> dict[str, Any]:
