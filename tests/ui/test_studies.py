@@ -9,14 +9,18 @@ from .conftest import Served
 from .steps import SCENARIO
 
 
-def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
-    (served.root / "small.yaml").write_text(SCENARIO)
+def run_study(page: Page, served: Served, axis: str, repeat: int = 1, scenario: str = SCENARIO) -> None:
+    """Run a study of a scenario with one axis, from its page."""
+    (served.root / "small.yaml").write_text(scenario)
     (served.root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic]}\nrepeat: 1\n"
+        f"tcplab: 1\nstudy: grid\nscenario: small.yaml\ngrid:\n  {axis}\nrepeat: {repeat}\n"
     )
     page.goto(served.key)
     page.get_by_role("button", name="Run the study grid.yaml").click()
+
+
+def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
+    run_study(page, served, "cc: {set: flows.bulk.cc, values: [reno, cubic]}")
     expect(page.locator(".heat td")).to_have_count(2)
     expect(page.locator(".study [role=status]")).to_contain_text("done")
     with page.expect_download() as started:
@@ -27,13 +31,12 @@ def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
 
 
 def test_a_study_shows_each_cell_as_its_runs_end(page: Page, served: Served) -> None:
-    (served.root / "small.yaml").write_text(SCENARIO + "sample: {sockets: off, queues: off, flows: 1 s}\n")
-    (served.root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        "grid:\n  length: {set: duration, values: [2 s, 1000000 s]}\nrepeat: 1\n"
+    run_study(
+        page,
+        served,
+        "length: {set: duration, values: [2 s, 1000000 s]}",
+        scenario=SCENARIO + "sample: {sockets: off, queues: off, flows: 1 s}\n",
     )
-    page.goto(served.key)
-    page.get_by_role("button", name="Run the study grid.yaml").click()
     # The short run has its figure while the other, which would last for ever, has none.
     short, long = page.locator(".heat td").first, page.locator(".heat td").last
     expect(short).to_contain_text("bit/s")
@@ -54,14 +57,13 @@ def test_a_study_shows_each_cell_as_its_runs_end(page: Page, served: Served) -> 
 
 def test_a_wide_grid_scrolls_within_itself_and_is_whole(page: Page, served: Served) -> None:
     rates = [f"{number} Mbit/s" for number in range(1, 25)]
-    (served.root / "small.yaml").write_text(SCENARIO.replace("3 s", "0.1 s"))
-    (served.root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        f"grid:\n  rate: {{set: network.path.rate, values: {rates}}}\nrepeat: 1\n"
-    )
     page.set_viewport_size({"width": 1280, "height": 800})
-    page.goto(served.key)
-    page.get_by_role("button", name="Run the study grid.yaml").click()
+    run_study(
+        page,
+        served,
+        f"rate: {{set: network.path.rate, values: {rates}}}",
+        scenario=SCENARIO.replace("3 s", "0.1 s"),
+    )
     grid = page.get_by_role("region", name="Grid of the study")
     expect(grid.locator("td button")).to_have_count(len(rates))
     assert page.locator(".study").evaluate("(all) => all.scrollWidth <= all.clientWidth")
@@ -71,14 +73,8 @@ def test_a_wide_grid_scrolls_within_itself_and_is_whole(page: Page, served: Serv
 
 
 def test_a_study_says_which_runs_failed_and_why(page: Page, served: Served) -> None:
-    (served.root / "small.yaml").write_text(SCENARIO)
     # The simulator has no iperf3.
-    (served.root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        "grid:\n  by: {set: flows.bulk.generator, values: [native, iperf3]}\nrepeat: 2\n"
-    )
-    page.goto(served.key)
-    page.get_by_role("button", name="Run the study grid.yaml").click()
+    run_study(page, served, "by: {set: flows.bulk.generator, values: [native, iperf3]}", repeat=2)
     expect(page.get_by_role("button", name="Resume: 2 runs failed")).to_be_enabled()
     expect(page.get_by_role("main")).to_contain_text("2 of 4 runs failed")
     expect(page.locator(".heat td").last).to_have_text("2 of 2 failed")
@@ -88,14 +84,8 @@ def test_a_study_says_which_runs_failed_and_why(page: Page, served: Served) -> N
 
 @pytest.mark.refused("404")
 def test_a_study_that_cannot_begin_says_why_and_nothing_else(page: Page, served: Served) -> None:
-    (served.root / "small.yaml").write_text(SCENARIO)
-    (served.root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, ./absent.c]}\nrepeat: 1\n"
-    )
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(served.key)
-    page.get_by_role("button", name="Run the study grid.yaml").click()
+    run_study(page, served, "cc: {set: flows.bulk.cc, values: [reno, ./absent.c]}")
     said = page.locator(".study [role=status]")
     expect(said).to_contain_text("failed: grid.yaml:5:")
     expect(said).to_contain_text("absent.c")
