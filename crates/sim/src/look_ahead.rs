@@ -59,7 +59,7 @@ struct Soon {
     turns: u32,
     /// So many packets are known.
     known: u32,
-    /// The stream and the end of the last packet which is known.
+    /// The stream of the last packet which is known, and whether it goes forward.
     last: (u32, bool),
     /// The number of the next packet to arrive.
     next: u32,
@@ -88,7 +88,7 @@ impl Soon {
         Some((&**tcp, forward))
     }
 
-    /// The steps of the packets at which the end changes.
+    /// Takes the steps of the packets at which the end changes.
     #[inline(never)]
     fn follow(&mut self, streams: &[Stream]) {
         let [_, stream, end, behind] = STEPS;
@@ -113,7 +113,6 @@ impl LookAhead {
     }
 
     /// A packet arrived by `direction`: asks for what the next ones will need.
-    #[inline]
     pub(crate) fn arrived(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
         let [packet, stream, end, behind] = STEPS;
         let soon = &mut self.0[direction as usize];
@@ -126,12 +125,12 @@ impl LookAhead {
             && let Some(upcoming) = link.upcoming(soon.known as usize)
         {
             sim.bodies.prefetch(upcoming.body());
-            let to = (upcoming.stream(), upcoming.forward());
-            if to != soon.last {
-                soon.last = to;
+            let (number, forward) = (upcoming.stream(), upcoming.forward());
+            if (number, forward) != soon.last {
+                soon.last = (number, forward);
                 soon.turns |= 1 << soon.known;
-                let place = sim.recorder.place(to.0);
-                *soon.end(soon.known) = (place, to.1);
+                let place = sim.recorder.place(number);
+                *soon.end(soon.known) = (place, forward);
                 if let Some(stream) = streams.get(place as usize) {
                     prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
                     sim.schedule.prefetch_end_timers(place);
