@@ -211,12 +211,18 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn note_data_received(&mut self, size: u32, flags: u8) {
         self.rcv.delack.scheduled = true;
-        if self.rcv.delack.note_size(size, flags, self.option_bytes()) {
-            self.adapt_ratio(size);
-        }
+        self.measure_segment_size(size, flags);
         self.measure_receiver_rtt();
         if self.rcv.delack.note_arrival(self.sk.tcp_mstamp, self.snd.rtt.rto_us()) {
             self.rcv.delack.raise_quick(self.rcv.window.advertised(), MAX_QUICK);
+        }
+    }
+
+    /// Data arrived in segments of `size`, in order or not (`tcp_measure_rcv_mss`).
+    #[inline(always)]
+    pub(crate) fn measure_segment_size(&mut self, size: u32, flags: u8) {
+        if self.rcv.delack.note_size(size, flags, self.option_bytes()) {
+            self.adapt_ratio(size);
         }
     }
 

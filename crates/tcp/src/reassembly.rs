@@ -26,6 +26,11 @@ impl Reassembly {
         self.bytes
     }
 
+    /// End of the last range.
+    pub(crate) fn end(&self) -> Option<u32> {
+        self.ranges.back().map(|range| range.1)
+    }
+
     pub(crate) fn has_blocks(&self) -> bool {
         self.block_count > 0
     }

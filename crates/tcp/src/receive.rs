@@ -191,6 +191,7 @@ impl Connection {
     fn queue_out_of_order(&mut self, segment: &Segment, end: u32, size: u32) {
         self.ecn_on_data(segment.ecn);
         let start = segment.seq;
+        self.measure_segment_size(size, segment.flags);
         self.rcv.delack.schedule();
         if self.rcv.held.displaces_blocks(start, end) {
             // It pays the ACK of this segment too, without reporting it (Linux `tcp_sack_compress_send_ack`).
@@ -198,12 +199,17 @@ impl Connection {
         }
         let is_behind = self.rcv.held.ends_at(start);
         let new = self.rcv.held.insert(start, end);
-        if new > 0 {
+        // A segment with a descriptor of its own is charged last (Linux `tcp_data_queue_ofo`).
+        if new > 0 && is_behind {
             self.charge_memory(segment.len, size, is_behind);
         }
         if new > 0 && self.sack_ok {
             self.grow_window(earlier(end, start.wrapping_add(segment.len)).wrapping_sub(start));
         }
+        if new > 0 && !is_behind {
+            self.charge_memory(segment.len, size, is_behind);
+        }
+        self.make_room_behind_gap();
     }
 
     /// The application reads up to `maximum` bytes (`tcp_recvmsg`).
@@ -214,7 +220,7 @@ impl Connection {
             self.release_memory(bytes, self.rcv.unread + self.rcv.held.bytes());
             self.rcv.unread -= bytes;
             self.rcv.copied = self.rcv.copied.wrapping_add(bytes as u32);
-            self.adjust_receive_space();
+            self.adjust_receive_space(bytes);
             self.ack_after_read(bytes);
         }
         bytes

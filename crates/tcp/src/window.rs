@@ -104,6 +104,35 @@ impl ReceiveWindow {
         memory * self.ratio / 256
     }
 
+    /// The buffer holds another share of payload: more of it lets the limit rise to what was advertised
+    /// (`tcp_set_window_clamp`).
+    fn move_clamp(&mut self) {
+        let clamp = self.payload_of(self.buffer).max(MIN_BUFFER / 2);
+        self.threshold = if clamp < self.clamp {
+            self.threshold.min(clamp)
+        } else {
+            self.threshold.max(clamp.min(u64::from(self.advertised)))
+        };
+        self.clamp = clamp;
+        self.space = self.space.min(clamp);
+    }
+
+    /// Room for twice the `space` that the application reads in an RTT, for more of it while that grows, and for what reaches
+    /// `behind_gap` (`tcp_rcvbuf_grow` of Linux 6.18).
+    fn grow_buffer(&mut self, space: u64, behind_gap: u64) {
+        let before = core::mem::replace(&mut self.space, space);
+        if self.fixed {
+            return;
+        }
+        let growth = 2 * space * (space - before) / before.max(1);
+        let wanted = 2 * space + 2 * growth + behind_gap;
+        let buffer = (wanted * 256 / self.ratio).min(self.buffer_max);
+        if buffer > self.buffer {
+            self.buffer = buffer;
+            self.clamp = self.payload_of(buffer);
+        }
+    }
+
     /// The peer does not scale windows.
     pub(crate) fn no_scaling(&mut self) {
         self.scale = 0;
@@ -277,7 +306,7 @@ impl Connection {
         let ratio = (payload * 256 / memory_of(payload)).clamp(1, 255);
         if ratio != self.rcv.window.ratio {
             self.rcv.window.ratio = ratio;
-            self.rcv.window.clamp = self.rcv.window.payload_of(self.rcv.window.buffer);
+            self.rcv.window.move_clamp();
         }
     }
 
@@ -322,35 +351,41 @@ impl Connection {
         0
     }
 
-    /// The application has read: twice what it reads in an RTT must fit, more while that grows.
-    pub(crate) fn adjust_receive_space(&mut self) {
+    /// The application has read `bytes`: twice what it reads in an RTT must fit, more while that grows
+    /// (`tcp_rcv_space_adjust`).
+    pub(crate) fn adjust_receive_space(&mut self, bytes: u64) {
         let window = &self.rcv.window;
         let elapsed = self.sk.tcp_mstamp - window.space_us;
         if window.rtt_us != 0 && elapsed >= u64::from(window.rtt_us >> 3) {
-            self.end_space_measurement();
+            self.end_space_measurement(bytes);
         }
     }
 
-    /// Ends the measurement of what the application read in one RTT.
+    /// Ends the measurement of what the application read in one RTT. Linux looks after each buffer of a read, so the first
+    /// ends it, and what is read after that belongs to the next. What is still to be read does not count.
     #[inline(never)]
-    fn end_space_measurement(&mut self) {
-        let window = &mut self.rcv.window;
-        let copied = u64::from(self.rcv.copied.wrapping_sub(window.space_seq));
-        if copied > window.space {
-            if !window.fixed {
-                let base = 2 * copied + 16 * window.advmss;
-                let growth = base * (copied - window.space) / window.space.max(1);
-                let wanted = base + 2 * growth;
-                let buffer = (wanted * 256 / window.ratio).min(window.buffer_max);
-                if buffer > window.buffer {
-                    window.buffer = buffer;
-                    window.clamp = window.payload_of(buffer);
-                }
-            }
-            window.space = copied;
+    fn end_space_measurement(&mut self, bytes: u64) {
+        let first = bytes.min(u64::from(self.rcv.delack.segment_size()));
+        let behind = bytes - first;
+        let read = self.rcv.copied.wrapping_sub(behind as u32);
+        let copied = u64::from(read.wrapping_sub(self.rcv.window.space_seq));
+        let copied = copied.saturating_sub(behind + self.rcv.unread);
+        if copied > self.rcv.window.space {
+            self.grow_buffer(copied);
         }
-        window.space_seq = self.rcv.copied;
-        window.space_us = self.sk.tcp_mstamp;
+        self.rcv.window.space_seq = read;
+        self.rcv.window.space_us = self.sk.tcp_mstamp;
+    }
+
+    /// The application reads `space` in an RTT.
+    fn grow_buffer(&mut self, space: u64) {
+        let behind_gap = self.rcv.held.end().map_or(0, |end| u64::from(end.wrapping_sub(self.rcv.nxt)));
+        self.rcv.window.grow_buffer(space, behind_gap);
+    }
+
+    /// Data arrived behind a gap: the buffer makes room for them (`tcp_data_queue_ofo`).
+    pub(crate) fn make_room_behind_gap(&mut self) {
+        self.grow_buffer(self.rcv.window.space);
     }
 
     /// Without timestamps: the time in which a window's worth of data arrives.
@@ -383,7 +418,11 @@ impl Connection {
             && sample > 0
         {
             let rtt = &mut self.rcv.window.rtt_us;
-            *rtt = if *rtt == 0 { sample << 3 } else { rtt.wrapping_add(sample).wrapping_sub(*rtt >> 3) };
+            if *rtt == 0 || sample << 3 < *rtt {
+                *rtt = sample << 3;
+            } else if self.rcv.unread == 0 {
+                *rtt = rtt.wrapping_add(sample).wrapping_sub(*rtt >> 3);
+            }
         }
     }
 
@@ -403,6 +442,7 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::script::{Script, data};
 
     #[test]
     fn a_received_segment_takes_what_a_tap_device_gives_it() {
@@ -437,6 +477,76 @@ mod tests {
             ReceiveWindow::new(&config, 1460).scale()
         };
         assert_eq!([1 << 18, 6 << 20, 1 << 30, 1 << 40].map(scale), [3, 7, 14, 14]);
+    }
+
+    /// A window for segments of 1448 bytes whose application has read `space` in an RTT.
+    fn tuned(buffer: u64, space: u64) -> ReceiveWindow {
+        ReceiveWindow { ratio: 170, buffer, space, ..ReceiveWindow::new(&Config::default(), 1448) }
+    }
+
+    #[test]
+    fn the_buffer_grows_as_linux_s() {
+        // Measured on Linux 6.18 by its tracepoint tcp_rcvbuf_grow: bytes read in an RTT and in the one before, and the buffer.
+        for (before, read, buffer) in [
+            (14_480, 15_928, 131_072),
+            (15_928, 28_960, 229_945),
+            (28_960, 57_920, 523_324),
+            (57_920, 115_840, 1_046_648),
+            (115_840, 234_576, 2_154_785),
+        ] {
+            let mut window = tuned(131_072, before);
+            window.grow_buffer(read, 0);
+            assert_eq!(window.buffer, buffer, "{read} after {before}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_behind_a_gap_has_room_of_its_own() {
+        let mut window = tuned(131_072, 57_920);
+        window.grow_buffer(57_920, 0);
+        assert_eq!(window.buffer, 57_920 * 2 * 256 / 170);
+        window.grow_buffer(57_920, 100_000);
+        assert_eq!((window.buffer, window.space), ((57_920 * 2 + 100_000) * 256 / 170, 57_920));
+    }
+
+    #[test]
+    fn the_first_full_segment_raises_the_limit_to_what_was_announced() {
+        // Measured on Linux 6.18: a server announces 65,160 bytes, and 532 units of 128 with its first ACK of data.
+        let mut window = ReceiveWindow {
+            threshold: 64_088,
+            clamp: 64_088,
+            advertised: 65_160,
+            ratio: 170,
+            ..ReceiveWindow::new(&Config::default(), 1448)
+        };
+        window.move_clamp();
+        assert_eq!((window.threshold, window.clamp), (65_160, 87_040));
+        window.ratio = 107;
+        window.move_clamp();
+        assert_eq!((window.threshold, window.clamp), (54_784, 54_784));
+    }
+
+    /// Full segments of 1448 bytes each millisecond from `from` to `to`, at most 1 s.
+    fn fill(t: &mut Script, mut seq: u32, from: u32, to: u32) -> u32 {
+        for ms in from..to {
+            t.at(f64::from(ms), data(seq, seq + 1448).stamped(ms, ms - 20 + 1_000));
+            seq += 1448;
+        }
+        t.sent();
+        seq
+    }
+
+    #[test]
+    fn what_a_gap_has_held_back_counts_in_the_next_round_trip() {
+        let mut t = Script::client(&Config::default(), "reno", 20.0);
+        let gap = fill(&mut t, 1, 30, 130);
+        let before = t.end.rcv.window.space;
+        fill(&mut t, gap + 1448, 131, 180);
+        t.at(180.0, data(gap, gap + 1448).stamped(180, 1_160));
+        assert_eq!(t.end.rcv.window.space, before, "one buffer of many was read");
+        fill(&mut t, gap + 50 * 1448, 181, 210);
+        let space = t.end.rcv.window.space;
+        assert!((69 * 1448..=72 * 1448).contains(&space), "{space} bytes, those of the gap and of 20 ms");
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::script::{Script, ack, data, plain, segment};
 use crate::segment::{ACK, FIN, PSH};
 use crate::{Config, Notice, Segment};
 
-/// A client that has received so much that neither quick ACKs nor window growth force an ACK.
-fn settled() -> (Script, u32) {
+/// A client that has received much, all of it in order.
+fn without_a_gap() -> (Script, u32) {
     let config = Config { receive_buffer: Some(100_000), ..plain() };
     let mut t = Script::client(&config, "reno", 10.0);
     let mut seq = 1;
@@ -13,9 +13,17 @@ fn settled() -> (Script, u32) {
         t.at(20.0 + f64::from(i), data(seq, seq + 1000));
         seq += 1000;
     }
+    (t, seq)
+}
+
+/// A client that has received so much that neither quick ACKs nor window growth force an ACK, also behind a gap.
+fn settled() -> (Script, u32) {
+    let (mut t, seq) = without_a_gap();
+    t.at(430.0, data(seq + 1000, seq + 2000));
+    t.at(431.0, data(seq, seq + 1000));
     t.until(500.0);
     t.sent();
-    (t, seq)
+    (t, seq + 2000)
 }
 
 #[test]
@@ -167,6 +175,18 @@ fn acks_of_a_long_train_behind_a_hole_are_compressed_after_the_third() {
     assert_eq!(t.sent(), [""; 0]);
     t.until(501.65);
     assert_eq!(t.sent(), [format!("ack {s} [{}-{}]", s + 1000, s + 21_000)]);
+}
+
+#[test]
+fn the_first_gap_of_all_raises_the_window_once_more_which_its_own_ack_reports() {
+    let (mut t, s) = without_a_gap();
+    t.until(500.0);
+    t.sent();
+    for i in 1..=20 {
+        t.at(501.0 + f64::from(i) * 0.01, data(s + i * 1000, s + i * 1000 + 1000));
+    }
+    // Measured on Linux 6.18: four at once behind the first gap, three behind others.
+    assert_eq!(t.sent().len(), 4);
 }
 
 #[test]

@@ -7,6 +7,6 @@ mod handshake;
 mod invariants;
 pub(crate) mod pair;
 mod recovering;
-mod script;
+pub(crate) mod script;
 mod sending;
 mod transfer;
