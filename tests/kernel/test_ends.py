@@ -78,6 +78,29 @@ def test_a_host_has_its_minimum_retransmission_timeout(
 
 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_timeouts_of_a_syn_are_events_though_no_connection_follows(
+    engine: str, run: Callable[..., Run]
+) -> None:
+    """The SYN's timeout is 1 s four times (`tcp_syn_linear_timeouts`); Linux is a little late."""
+    path = {"rate": "10 Mbit/s", "rtt": "20 ms", "up": "off"}
+    kinds: list[dict[str, Any]] = [
+        {"kind": "tcp", "bytes": "20 kB"},
+        {"kind": "request", "request": "100 B", "response": "1 kB"},
+        {"kind": "http", "sizes": ["10 kB"], "connections": 1},
+        {"kind": "echo", "sizes": [100]},
+    ]
+    flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
+    done = run({"path": path}, flows, engine=engine, duration="2.5 s")
+    assert done.sockets.is_empty()
+    events = done.tables["events"].filter(event="rto")
+    for name, counted in done.flows.select("flow", "rtos").iter_rows():
+        # Null before Linux 6.7.
+        expected = [] if counted is None else [1, 2]
+        times = events.filter(flow=name)["time"].to_list()
+        assert [time / 1e9 for time in times] == pytest.approx(expected, abs=0.2)
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
 def test_what_comes_after_the_end_of_the_run_does_not_count(engine: str, run: Callable[..., Run]) -> None:
     """Each kind has something under way then; the rows of intervals have all that the flow's row has."""
     path = {"rate": "10 Mbit/s", "rtt": "60 ms"}

@@ -122,15 +122,18 @@ impl Recorder {
         let _ = self.gauges.set(gauges);
     }
 
-    /// Appends what a sample shows.
+    /// Appends what a sample shows: of a connection that is yet to be established, timeouts alone.
     pub fn sample(&self, rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample<'_>) {
         let row = socket_row(rows, symbols, time, sample);
+        self.timeouts().record(rows, &row, sample);
+        if !sample.was_established() {
+            return;
+        }
         if let ControlInfo::Published { control, .. } = sample.control
             && let Some(gauges) = self.gauges.get().and_then(|gauges| gauges.get(control))
         {
             gauges.record(rows, &row, sample.state);
         }
-        self.timeouts().record(rows, &row, sample);
         rows.sockets.push(row);
     }
 

@@ -146,7 +146,9 @@ pub fn sockets(
         let mut sums = (time >= due).then(HashMap::<Arc<str>, Sums>::new);
         let mut rows = recorder.rows();
         let sampled = sampler.sample(&context.registry, |sample| {
-            if let (Some(sums), Some(owner)) = (&mut sums, sample.owner) {
+            if let (Some(sums), Some(owner)) = (&mut sums, sample.owner)
+                && sample.was_established()
+            {
                 sums.entry(owner.flow.clone()).or_default().add(sample.info);
             }
             recorder.sample(&mut rows, &mut symbols, time, sample);

@@ -23,8 +23,8 @@ const ATTR_BBR: u16 = 16;
 const ATTR_STORAGES: u16 = 20;
 
 /// States in which a socket has data to send or acknowledged: ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK,
-/// CLOSING.
-const SENDING_STATES: u32 = 1 << 1 | 1 << 4 | 1 << 8 | 1 << 9 | 1 << 11;
+/// CLOSING; and SYN_SENT, whose timeouts are shown.
+const SENDING_STATES: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 9 | 1 << 11;
 
 /// The receive buffer of a dump. The kernel sizes its replies by the largest read it has seen, up to 32 KiB.
 const BUFFER: usize = 64 << 10;

@@ -110,6 +110,12 @@ pub struct Sample<'a> {
 }
 
 impl Sample<'_> {
+    /// Whether its connection was established. One that we open may never be: the SYN counts among the bytes acknowledged.
+    pub fn was_established(&self) -> bool {
+        let is_ours = self.owner.is_some_and(|owner| owner.opened);
+        self.info.state != TcpInfo::SYN_SENT && (self.info.bytes_acked > 0 || !is_ours)
+    }
+
     /// Payload acknowledged, without a greeting, and the SYN and the FIN that the kernel counts too.
     pub fn payload_acked(&self) -> u64 {
         let syn = u64::from(self.owner.is_some_and(|owner| owner.opened));
@@ -313,6 +319,23 @@ mod tests {
         assert_eq!([0, 1, 501, 1001, 1002].map(|bytes| acked(true, 0, bytes)), [0, 0, 500, 1000, 1000]);
         assert_eq!([0, 500, 1000, 1001].map(|bytes| acked(false, 0, bytes)), [0, 500, 1000, 1000]);
         assert_eq!([0, 20, 31, 1002].map(|bytes| acked(true, 30, bytes)), [0, 0, 0, 970]);
+    }
+
+    #[test]
+    fn a_connection_that_we_open_was_established_once_its_syn_is_acknowledged() {
+        let was = |opened: Option<bool>, state, bytes_acked| {
+            let flow: Arc<str> = "bulk".into();
+            let owner = opened.map(|opened| Owner { flow, stream: 0, paced: false, opened, greeting: 0 });
+            let info = TcpInfo { state, bytes_acked, ..TcpInfo::default() };
+            let (control, state) = (ControlInfo::None, &[][..]);
+            let socket = Socket { local_port: 1, remote_port: 2, info: &info, cc: "cubic", control, state };
+            sample(&socket, owner.as_ref(), &[]).was_established()
+        };
+        let (established, given_up) = (1, 7);
+        assert!(!was(Some(true), TcpInfo::SYN_SENT, 0) && !was(None, TcpInfo::SYN_SENT, 0));
+        assert!(!was(Some(true), given_up, 0) && was(Some(true), given_up, 1001));
+        assert!(was(Some(true), established, 1) && was(Some(false), established, 0));
+        assert!(was(None, established, 0));
     }
 
     #[test]

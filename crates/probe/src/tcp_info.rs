@@ -77,6 +77,9 @@ pub struct TcpInfo {
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl TcpInfo {
+    /// `TCP_SYN_SENT` as `state`: the SYN is not answered yet.
+    pub const SYN_SENT: u8 = 2;
+
     /// Reads what the kernel wrote, which may be shorter or longer than this struct.
     pub fn from_bytes(bytes: &[u8]) -> TcpInfo {
         let mut info = TcpInfo::default();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use tcplab_probe::{clock, scheduling};
 
-use crate::tcp::{Sent, Stream, Task, ports};
+use crate::tcp::{Sent, Stream, Task};
 use crate::{Context, Interval};
 
 /// How often a collector looks whether all streams are over, ns.
@@ -98,7 +98,7 @@ impl Task<'_> {
                     stream
                         .connections()
                         .iter()
-                        .for_each(|socket| self.context.unwatch(socket, ports(socket)));
+                        .for_each(|socket| self.context.unwatch(socket, self.ports(stream, socket)));
                 }
             }
             if self.end.sample.is_some() {

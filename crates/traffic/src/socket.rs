@@ -191,13 +191,19 @@ pub(crate) fn local_port(socket: &Socket) -> io::Result<u16> {
     Ok(socket.local_addr()?.as_socket().map_or(0, |address| address.port()))
 }
 
-/// Connects within the run's time.
-pub(crate) fn connect(socket: &Socket, address: SocketAddr, context: &Context) -> Result<(), TrafficError> {
+/// Connects within the run's time. `asked` is called once the SYN is sent: the socket then has a port.
+pub(crate) fn connect(
+    socket: &Socket,
+    address: SocketAddr,
+    context: &Context,
+    asked: impl FnOnce(),
+) -> Result<(), TrafficError> {
     let failed = |source| TrafficError::Connect { address, source };
     socket.set_nonblocking(true).map_err(failed)?;
     match socket.connect(&address.into()) {
-        Ok(()) => {}
+        Ok(()) => asked(),
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+            asked();
             let mut answered = false;
             while !answered {
                 answered = wait(socket, libc::POLLOUT).map_err(failed)?;

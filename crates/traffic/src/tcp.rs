@@ -251,7 +251,14 @@ impl Task<'_> {
                     return Ok(None);
                 }
                 let socket = self.counted(stream, socket);
-                socket::connect(&socket, address, self.context)?;
+                // Timeouts of its SYN are events, too.
+                let watch = || {
+                    if self.sends || self.both_ways {
+                        self.watch(stream, &socket, address);
+                    }
+                };
+                socket::connect(&socket, address, self.context, watch)
+                    .inspect_err(|_| self.context.unwatch(&socket, self.ports(stream, &socket)))?;
                 Ok(Some(socket))
             }
         }
@@ -341,9 +348,16 @@ impl Task<'_> {
         Ok(false)
     }
 
+    /// A socket's own port and the other end's, which a client knows before it is connected.
+    pub fn ports(&self, stream: &Stream, socket: &Socket) -> (u16, u16) {
+        let (own, other) = ports(socket);
+        let asked = self.end.ports.get(stream.number as usize).filter(|_| self.end.role == Role::Client);
+        (own, asked.copied().unwrap_or(other))
+    }
+
     /// Has a sender's socket sampled; its own port and the other end's.
     pub fn watch(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> (u16, u16) {
-        let ports = ports(socket);
+        let ports = self.ports(stream, socket);
         let paced = self.options.pacing || self.options.max_pacing_rate.is_some();
         let (flow, opened) = (self.end.flow.name.as_str().into(), self.end.role == Role::Client);
         let owner = Owner { flow, stream: stream.number, paced, opened, greeting: 0 };

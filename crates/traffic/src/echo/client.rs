@@ -60,7 +60,7 @@ pub struct Connected {
 
 /// Sees what clients do, on their threads and between their round trips.
 pub trait Observer: Sync {
-    /// A client is about to connect.
+    /// A client has sent its SYN.
     fn connecting(&self, _client: u32, _socket: &Socket) {}
     /// A client has been accepted.
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected);
@@ -114,8 +114,7 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn run(&self, socket: Socket, barrier: &Barrier, live: &Live, observer: &dyn Observer) {
-        observer.connecting(self.number, &socket);
-        let connected = match self.connect(&socket) {
+        let connected = match self.connect(&socket, observer) {
             Ok(connected) => connected,
             Err(error) => return observer.ended(self.number, None, Err(error)),
         };
@@ -124,13 +123,14 @@ impl Client<'_> {
         observer.ended(self.number, Some(&socket), outcome);
     }
 
-    fn connect(&self, socket: &Socket) -> Result<Connected, EchoError> {
+    fn connect(&self, socket: &Socket, observer: &dyn Observer) -> Result<Connected, EchoError> {
         let (client, job) = (self.number, self.job);
         let address = job.addresses[client as usize % job.addresses.len()];
         if let Some(&cpu) = job.cpus.get(client as usize % job.cpus.len().max(1)) {
             scheduling::pin(&[cpu]).map_err(|source| EchoError::Pin { client, cpu, source })?;
         }
-        self.reach(socket, address).map_err(|source| EchoError::Connect { client, address, source })?;
+        let reached = self.reach(socket, address, observer);
+        reached.map_err(|source| EchoError::Connect { client, address, source })?;
         let greeting = Greeting {
             nodelay: job.nodelay,
             busy_poll: job.busy_poll,
@@ -159,12 +159,13 @@ impl Client<'_> {
     }
 
     /// Connects within the time one operation may take.
-    fn reach(&self, socket: &Socket, address: SocketAddr) -> io::Result<()> {
+    fn reach(&self, socket: &Socket, address: SocketAddr, observer: &dyn Observer) -> io::Result<()> {
         let begun = clock::now();
         socket.set_nonblocking(true)?;
         match socket.connect(&address.into()) {
-            Ok(()) => {}
+            Ok(()) => observer.connecting(self.number, socket),
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                observer.connecting(self.number, socket);
                 while !crate::socket::wait(socket, libc::POLLOUT)? {
                     if self.limit.over() || clock::now() - begun >= self.job.timeout {
                         return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer"));

@@ -212,20 +212,32 @@ impl Part<'_> {
         slot.greeting.store(greeting, Ordering::Relaxed);
         let mss = TcpInfo::of(socket.as_raw_fd()).map_or(u64::MAX, |info| u64::from(info.snd_mss).max(1));
         slot.greeting_segments.store(greeting.div_ceil(mss), Ordering::Relaxed);
+        self.watch(slot, stream, greeting, socket);
+        if self.end.role == Role::Client {
+            let ecn = agreed_ecn(self.end, socket);
+            self.context.sink.event(&self.end.flow, now, stream, "established", ecn);
+        }
+    }
+
+    /// Has a socket sampled that sends `greeting` bytes before its first message; until they are known, all that it sends.
+    fn watch(&self, slot: &Slot, stream: u64, greeting: u64, socket: &Socket) {
         *lock(&slot.socket) = socket.try_clone().ok();
         let paced = {
             let options = options(self.end, self.traffic);
             options.pacing || options.max_pacing_rate.is_some()
         };
-        let (local, remote, ipv6) = ports(socket);
+        let (local, remote, ipv6) = self.ports(stream, socket);
         slot.port.store(u64::from(local) << 16 | u64::from(remote), Ordering::Relaxed);
         let (flow, opened) = (self.end.flow.name.as_str().into(), self.end.role == Role::Client);
         let owner = Owner { flow, stream, paced, opened, greeting };
         self.context.registry.add(local, remote, ipv6, owner);
-        if self.end.role == Role::Client {
-            let ecn = agreed_ecn(self.end, socket);
-            self.context.sink.event(&self.end.flow, now, stream, "established", ecn);
-        }
+    }
+
+    /// A socket's own port and the other end's, which a client knows before it is connected, and whether it is of IPv6.
+    fn ports(&self, stream: u64, socket: &Socket) -> (u16, u16, bool) {
+        let (own, other, ipv6) = ports(socket);
+        let asked = self.addresses.get(stream as usize).filter(|_| self.end.role == Role::Client);
+        (own, asked.map_or(other, SocketAddr::port), ipv6)
     }
 
     fn finish(&self, slot: &Slot) {
@@ -303,7 +315,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Observer for Part<'_> {
     fn connecting(&self, client: u32, socket: &Socket) {
-        *lock(&self.slots[client as usize].socket) = socket.try_clone().ok();
+        self.watch(&self.slots[client as usize], u64::from(client), u64::MAX, socket);
     }
 
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected) {
