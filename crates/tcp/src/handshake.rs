@@ -124,6 +124,8 @@ impl Connection {
             self.ecn_queue_cwr();
         }
         self.sk.snd_una = segment.ack;
+        // The ACK of a SYN ends the bubble before it (`tcp_rate_gen`); that of a SYN-ACK is not a sample.
+        self.sk.app_limited = 0;
         self.become_established();
         self.send_handshake_ack();
         self.fill_send_buffer();

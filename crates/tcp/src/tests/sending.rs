@@ -271,6 +271,17 @@ fn a_sample_of_a_short_burst_is_application_limited() {
 }
 
 #[test]
+fn a_fin_without_any_data_before_it_is_not_limited_by_the_application() {
+    // As measured on Linux 6.18 at the end that opened the connection.
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    let now = t.now;
+    t.end.close(now);
+    t.at(200.0, ack(2));
+    let info = t.end.info(t.now);
+    assert!(info.delivery_rate.is_some() && !info.app_limited);
+}
+
+#[test]
 fn an_idle_connection_starts_again_from_a_smaller_window() {
     for (restart, expected) in [(true, 10), (false, 40)] {
         let config = Config { slow_start_after_idle: restart, ..plain() };
