@@ -303,7 +303,7 @@ pub fn hosts(
 
 fn push(recorder: &Recorder, time: u64, process: Option<&str>, sample: HostSample) {
     let mut rows = recorder.rows();
-    let node = process.map(|_| rows.node());
+    let node = Some(rows.node());
     let process = process.map(|name| rows.symbol(name));
     rows.host(HostRow {
         time,

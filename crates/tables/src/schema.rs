@@ -159,7 +159,7 @@ table! {
     min_rtt: Option<u64> ["ns"],
     /// Segments in the network by the sender's reckoning.
     inflight: u64 ["segments"],
-    /// Segments taken for lost and not yet repaired.
+    /// Segments taken for lost and not yet acknowledged, retransmitted or not.
     lost: u64 ["segments"],
     /// Segments retransmitted and still out.
     retrans: u64 ["segments"],
@@ -440,21 +440,21 @@ table! {
 }
 
 table! {
-    /// One row per host sample.
+    /// One row per sample of a process of ours, and of the machine. Simulated hosts have neither, so the simulator has no rows.
     Hosts, HostRow, "hosts", [time];
     /// Time of the sample.
     time: u64 ["ns"],
-    /// Node name; null for the whole machine.
+    /// Node name. On the kernel engine null for what belongs to no node: the machine, which has all of them, and the emulator.
     node: Option<Symbol>,
-    /// Process name; null for all.
+    /// Process name: agent or emulator; null for the whole machine.
     process: Option<Symbol>,
     /// CPU time in user mode, so far.
     cpu_user: Option<f64> ["s"],
     /// CPU time in the kernel, so far.
     cpu_system: Option<f64> ["s"],
-    /// CPU time in softirq, so far.
+    /// CPU time in softirq, so far; null of a process.
     cpu_softirq: Option<f64> ["s"],
-    /// Resident memory.
+    /// Resident memory; of the machine, memory in use.
     memory: Option<u64> ["B"],
 }
 

@@ -120,7 +120,7 @@ pub struct Info {
     pub min_rtt: Option<Span>,
     /// Segments in flight (`tcp_packets_in_flight`).
     pub inflight: u32,
-    /// Segments taken for lost and not yet retransmitted or acknowledged.
+    /// Segments taken for lost and not yet acknowledged, retransmitted or not (`tcpi_lost`).
     pub lost: u32,
     /// Segments retransmitted and still out.
     pub retrans: u32,
@@ -421,7 +421,7 @@ impl Connection {
             rttvar: us(self.snd.rtt.deviation_us()),
             min_rtt: (sk.rtt_min_us != u32::MAX).then(|| us(sk.rtt_min_us)),
             inflight: sk.packets_in_flight(),
-            lost: sk.lost_out.saturating_sub(sk.retrans_out),
+            lost: sk.lost_out,
             retrans: sk.retrans_out,
             pacing_rate: (sk.sk_pacing_status != tcplab_control::sock::PACING_NONE
                 && sk.sk_pacing_rate != u64::MAX)

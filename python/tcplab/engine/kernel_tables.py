@@ -141,6 +141,6 @@ def _with_probes(flows: pl.DataFrame, pings: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hosts(hosts: pl.DataFrame) -> pl.DataFrame:
-    """The emulator belongs to no node."""
+    """The emulator belongs to no node, nor does the machine, which has all of them."""
     node = pl.when(pl.col("process") != "emulator").then(pl.col("node"))
     return hosts.with_columns(node.alias("node"))

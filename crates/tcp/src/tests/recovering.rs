@@ -38,7 +38,8 @@ fn three_sacked_segments_mean_loss_while_no_reordering_was_seen() {
     t.at(200.2, ack(1).sacks(&[(1001, 4001)]));
     assert_eq!(t.sent(), ["1:1001"], "the fast retransmission");
     assert_eq!(state(&t), CaState::Recovery);
-    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
+    let info = t.end.info(t.now);
+    assert_eq!((info.ssthresh, info.lost, info.retrans), (Some(5), 1, 1), "lost until it is acknowledged");
 }
 
 #[test]

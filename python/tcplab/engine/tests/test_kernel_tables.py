@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tcplab.engine.kernel_tables import _mean_windows, _with_probes
+from tcplab.engine.kernel_tables import _hosts, _mean_windows, _with_probes
 
 
 def test_the_mean_window_weighs_samples_by_the_time_since_the_one_before() -> None:
@@ -32,3 +32,11 @@ def test_a_ping_has_the_percentiles_of_its_replies() -> None:
     pings = pl.DataFrame([*replies, ("lost", 0, None)], schema=["flow", "stream", "rtt"], orient="row")
     nothing = (None,) * 4
     assert _with_probes(flows, pings).select(names).rows() == [nothing, (50.5, 50.0, 95.0, 99.0), nothing]
+
+
+def test_the_emulator_and_the_machine_belong_to_no_node() -> None:
+    """Each agent names its node; one of them has sampled what all of them share."""
+    sampled = [("left", "agent"), ("left", "emulator"), ("left", None), ("right", "agent")]
+    hosts = pl.DataFrame(sampled, schema=["node", "process"], orient="row")
+    expected = [("left", "agent"), (None, "emulator"), (None, None), ("right", "agent")]
+    assert _hosts(hosts).rows() == expected
