@@ -17,7 +17,7 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.schema import COUNTED, TABLES
 
 # Tables of which both ends write a row, and the columns that show which rows belong together.
-_HALVES = {"flows": ("flow", "stream"), "intervals": ("time", "duration", "flow", "stream")}
+_HALVES = {"flows": ("flow", "stream"), "intervals": ("_begin", "flow", "stream")}
 _CONTINUATION = 0xFFFF_FFFF
 
 
@@ -80,10 +80,15 @@ def _body_length(data: bytes, message: int) -> int:
 def _join(table: str, halves: pl.DataFrame) -> pl.DataFrame:
     """One row from what both ends know of a stream; what both count, as of requests, is added up."""
     keys = _HALVES[table]
+    if table == "intervals":
+        # One end may have closed its last row earlier than the other.
+        halves = halves.with_columns((pl.col("time") - pl.col("duration")).alias("_begin"))
     rest = [
         column.name for column in TABLES[table] if column.name not in keys and column.name in halves.columns
     ]
     known = {name: pl.col(name).drop_nulls().first() for name in rest}
+    if table == "intervals":
+        known |= {name: pl.col(name).max() for name in ("time", "duration")}
     # Where traffic goes both ways, both ends do both.
     for name in (*COUNTED[table], "goodput"):
         if name in rest:
@@ -98,13 +103,12 @@ def _join(table: str, halves: pl.DataFrame) -> pl.DataFrame:
         )
         known["complete"] = pl.col("complete").all()
     joined = halves.group_by(keys, maintain_order=True).agg([known[name].alias(name) for name in rest])
-    if table == "flows":
-        lasted = (pl.col("end") - pl.col("start")).cast(pl.Float64)
-        goodput = pl.when(lasted > 0).then(pl.col("bytes_received") * 8e9 / lasted)
-        joined = joined.with_columns(
-            pl.when(pl.col("bytes_received").is_not_null()).then(goodput).alias("goodput")
-        )
-    return joined.sort(*keys[-2:], *keys[:-2])
+    lasted = pl.col("end") - pl.col("start") if table == "flows" else pl.col("duration")
+    goodput = pl.when(lasted > 0).then(pl.col("bytes_received") * 8e9 / lasted.cast(pl.Float64))
+    joined = joined.with_columns(
+        pl.when(pl.col("bytes_received").is_not_null()).then(goodput).alias("goodput")
+    )
+    return joined.sort(*keys[-2:], *keys[:-2]).drop("_begin", strict=False)
 
 
 def remove_streams(run_dir: Path, tables: Iterable[str] = tuple(TABLES)) -> None:
