@@ -125,3 +125,53 @@ def test_what_comes_after_the_end_of_the_run_does_not_count(engine: str, run: Ca
     echoes = done.echoes.filter(pl.col("flow") != "f2")
     assert echoes.filter(pl.col("time") + pl.col("rtt") > end).is_empty()
     assert echoes.filter(flow="f5").filter(pl.col("time") >= 1_000_000_000).is_empty()
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_a_transfer_is_complete_when_all_has_arrived_though_the_run_ends_before_the_connection_does(
+    engine: str, run: Callable[..., Run]
+) -> None:
+    """All has arrived after a second; a FIN takes 200 ms there and is answered in another 200 ms."""
+    path = {"rate": "10 Mbit/s", "rtt": "400 ms"}
+    kinds: list[dict[str, Any]] = [
+        {"kind": "tcp", "bytes": "20 kB"},
+        {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
+        {"kind": "http", "sizes": ["1 kB"], "count": 1, "connections": 1},
+    ]
+    flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
+    done = run({"path": path}, flows, engine=engine, duration="1.1 s")
+    rows = done.flows.sort("flow")
+    assert rows["complete"].to_list() == [True] * 3
+    assert [end / 1e9 for end in rows["end"]] == pytest.approx([1.01, 0.8, 0.8], abs=0.05)
+    assert done.tables["events"].filter(event="closed").is_empty()
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_every_connection_is_established_and_closed_by_a_handshake(
+    engine: str, run: Callable[..., Run]
+) -> None:
+    """Events and last samples: an RTT after the SYN, and an RTT after the last byte, with nothing in flight."""
+    path = {"rate": "100 Mbit/s", "rtt": "200 ms"}
+    kinds: list[dict[str, Any]] = [
+        {"kind": "tcp", "bytes": "2 kB"},
+        {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
+        {"kind": "http", "sizes": ["1 kB"], "count": 1, "connections": 1},
+        {"kind": "echo", "sizes": [100], "iterations": 1},
+    ]
+    flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
+    done = run({"path": path}, flows, engine=engine, timeout=LIMIT)
+    events = done.tables["events"].sort("time")
+    last = done.sockets.filter(node="left").group_by("flow").agg(pl.col("time", "inflight").last())
+    # The last byte of a transfer is delivered halfway of the FIN's round trip.
+    after = [0.1, 0.2, 0.2, 0.2]
+    for flow, closing in zip(flows, after, strict=True):
+        (row,) = done.flows.filter(flow=flow["name"]).to_dicts()
+        (established,) = events.filter(flow=flow["name"], event="established")["time"]
+        (closed,) = events.filter(flow=flow["name"], event="closed")["time"]
+        assert established / 1e9 == pytest.approx(0.2, abs=0.05)
+        assert (closed - row["end"]) / 1e9 == pytest.approx(closing, abs=0.05)
+        (sample,) = last.filter(flow=flow["name"]).to_dicts()
+        assert (sample["inflight"], sample["time"] / 1e9) == (0, pytest.approx(closed / 1e9, abs=0.05))
+    assert not done.intervals.select("flow", "stream", "time").is_duplicated().any()
+    begin = done.intervals.select("flow", "stream", pl.col("time") - pl.col("duration"))
+    assert not begin.is_duplicated().any()

@@ -260,7 +260,7 @@ impl Observer for ClientReporter {
         }));
     }
 
-    fn ended(&self, client: u32, _: Option<&Socket>, outcome: Result<(), EchoError>) {
+    fn ended(&self, client: u32, _: Option<(&Socket, u64)>, outcome: Result<(), EchoError>) {
         let (error, hint) = match &outcome {
             Err(error) if !error.is_over() => (Some(error.to_string()), Some(error.hint())),
             _ => (None, None),

@@ -194,11 +194,7 @@ pub(crate) fn intervals(
             return;
         }
         let counts = counts(stream, is_drained(stream.endpoints.stream));
-        let through = match &stream.kind {
-            StreamKind::Tcp(tcp) => tcp.is_through(),
-            _ => stream.finished(),
-        };
-        if through && counts == stream.interval.counts {
+        if is_through(stream) && counts == stream.interval.counts {
             stream.interval.idle_until = now;
             return;
         }
@@ -213,6 +209,14 @@ pub(crate) fn intervals(
         };
         interval(stream, sim, now, counts, jitter);
     });
+}
+
+/// Whether no more payload of a stream will arrive.
+fn is_through(stream: &Stream) -> bool {
+    match &stream.kind {
+        StreamKind::Tcp(tcp) => tcp.is_through(),
+        _ => stream.finished(),
+    }
 }
 
 /// The row of what happened since a stream's last row, up to `now`.
@@ -360,7 +364,7 @@ pub(crate) fn flow(
     };
     row.rtt_mean = rtt.mean;
     [row.rtt_p50, row.rtt_p95, row.rtt_p99] = rtt.percentiles;
-    if stream.finished() && last_delivery > stream.start {
+    if is_through(stream) && last_delivery > stream.start {
         row.end = last_delivery.as_ns();
     }
     let seconds = Span::from_ns(row.end - row.start).as_secs_f64();

@@ -299,21 +299,22 @@ impl Task<'_> {
         let started = self.context.clock.now();
         let written = self.conversation.send(self, stream, socket);
         let written = self.forgive(written, self.conversation.bytes().is_none());
+        // Where the run cuts it off, it lasts until then.
+        let done = matches!(written, Ok(true)) && !self.context.over();
         let drained = match &written {
             Ok(_) => self.forgive(self.drain(socket), false),
             Err(_) => Ok(false),
         };
         let ended = self.context.clock.now().min(self.context.clock.duration);
         self.context.unwatch(socket, ports);
-        // A source without a number of bytes need not drain its buffer at the run's end.
         let closed = matches!(drained, Ok(true));
-        let drained_enough = closed || self.conversation.bytes().is_none();
-        let complete = matches!(written, Ok(true)) && drained_enough;
+        // Whether all has arrived the receiver knows, also where the run ends before the connection does.
+        let complete = matches!(written, Ok(true)) && drained.is_ok();
         let (received, last) = stream.received();
         let summary = Summary {
             stream: stream.number,
             start: if self.end.role == Role::Client { self.end.start() } else { started },
-            end: last.filter(|_| closed && self.both_ways).unwrap_or(ended),
+            end: last.filter(|_| done && self.both_ways).unwrap_or(ended),
             bytes_received: self.both_ways.then_some(received),
             ports: Some(ports),
             cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),

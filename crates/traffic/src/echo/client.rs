@@ -1,7 +1,8 @@
 //! Clients: each sends a message, waits for its echo, and times the two together.
 
 use std::io;
-use std::net::SocketAddr;
+use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use socket2::Socket;
@@ -13,6 +14,8 @@ use super::error::EchoError;
 use super::framed_io::{Broken, FramedIo, Limit, Wait};
 use super::record::{Keep, Live, Record, Round};
 use super::wire::{Answer, Greeting};
+use crate::socket::ATTENTION;
+use crate::tcp::waited;
 
 /// The task of all clients.
 #[derive(Clone, Debug)]
@@ -62,14 +65,16 @@ pub struct Connected {
 pub trait Observer: Sync {
     /// A client has sent its SYN.
     fn connecting(&self, _client: u32, _socket: &Socket) {}
+    /// A client is connected.
+    fn established(&self, _client: u32, _socket: &Socket) {}
     /// A client has been accepted.
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected);
     /// Round trips kept one by one, in order.
     fn rounds(&self, client: u32, size: u32, rounds: &[Round]);
     /// A client is through with a size, or cannot go on; `done` round trips were made at it.
     fn size_done(&self, client: u32, size: u32, done: u64, tally: &EchoTally);
-    /// A client has ended. There is a socket if it had connected.
-    fn ended(&self, client: u32, socket: Option<&Socket>, outcome: Result<(), EchoError>);
+    /// A client has ended. If it had connected, there is its socket, and when it was done, ns on CLOCK_MONOTONIC.
+    fn ended(&self, client: u32, socket: Option<(&Socket, u64)>, outcome: Result<(), EchoError>);
 }
 
 impl Job {
@@ -120,7 +125,28 @@ impl Client<'_> {
         };
         observer.connected(self.number, &socket, &connected);
         let outcome = self.echo(&socket, barrier, live, observer);
-        observer.ended(self.number, Some(&socket), outcome);
+        let done = clock::now();
+        if outcome.as_ref().err().is_none_or(EchoError::is_over) {
+            self.close(&socket);
+        }
+        observer.ended(self.number, Some((&socket, done)), outcome);
+    }
+
+    /// Says that no more comes, by which the server sees that all is well, and waits until it closes too.
+    fn close(&self, socket: &Socket) {
+        let begun = clock::now();
+        let is_set = socket.set_nonblocking(false).and_then(|()| socket.set_read_timeout(Some(ATTENTION)));
+        if is_set.and_then(|()| socket.shutdown(Shutdown::Write)).is_err() {
+            return;
+        }
+        let mut byte = [MaybeUninit::uninit(); 1];
+        while !self.limit.over() && clock::now() - begun < self.job.timeout {
+            match socket.recv(&mut byte) {
+                Ok(0) => return,
+                Err(error) if !waited(&error) => return,
+                Ok(_) | Err(_) => {}
+            }
+        }
     }
 
     fn connect(&self, socket: &Socket, observer: &dyn Observer) -> Result<Connected, EchoError> {
@@ -131,6 +157,7 @@ impl Client<'_> {
         }
         let reached = self.reach(socket, address, observer);
         reached.map_err(|source| EchoError::Connect { client, address, source })?;
+        observer.established(client, socket);
         let greeting = Greeting {
             nodelay: job.nodelay,
             busy_poll: job.busy_poll,
@@ -166,8 +193,11 @@ impl Client<'_> {
             Ok(()) => observer.connecting(self.number, socket),
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
                 observer.connecting(self.number, socket);
-                while !crate::socket::wait(socket, libc::POLLOUT)? {
-                    if self.limit.over() || clock::now() - begun >= self.job.timeout {
+                let mut answered = false;
+                while !answered {
+                    answered = crate::socket::wait(socket, libc::POLLOUT)?;
+                    // An answer that comes when all is over is none.
+                    if self.limit.over() || !answered && clock::now() - begun >= self.job.timeout {
                         return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer"));
                     }
                 }
@@ -232,8 +262,6 @@ impl Client<'_> {
             observer.size_done(client, size, record.done(), record.tally());
             outcome?;
         }
-        // The server sees by this that all is well.
-        let _ = socket.shutdown(std::net::Shutdown::Write);
         Ok(())
     }
 

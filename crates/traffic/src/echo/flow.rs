@@ -213,10 +213,6 @@ impl Part<'_> {
         let mss = TcpInfo::of(socket.as_raw_fd()).map_or(u64::MAX, |info| u64::from(info.snd_mss).max(1));
         slot.greeting_segments.store(greeting.div_ceil(mss), Ordering::Relaxed);
         self.watch(slot, stream, greeting, socket);
-        if self.end.role == Role::Client {
-            let ecn = agreed_ecn(self.end, socket);
-            self.context.sink.event(&self.end.flow, now, stream, "established", ecn);
-        }
     }
 
     /// Has a socket sampled that sends `greeting` bytes before its first message; until they are known, all that it sends.
@@ -318,6 +314,12 @@ impl Observer for Part<'_> {
         self.watch(&self.slots[client as usize], u64::from(client), u64::MAX, socket);
     }
 
+    fn established(&self, client: u32, socket: &Socket) {
+        let ecn = agreed_ecn(self.end, socket);
+        let now = self.context.clock.now();
+        self.context.sink.event(&self.end.flow, now, u64::from(client), "established", ecn);
+    }
+
     fn connected(&self, client: u32, socket: &Socket, connected: &Connected) {
         let greeting = Sent::by(socket).bytes;
         self.begin(&self.slots[client as usize], u64::from(client), greeting, socket);
@@ -343,14 +345,17 @@ impl Observer for Part<'_> {
         }
     }
 
-    fn ended(&self, client: u32, socket: Option<&Socket>, outcome: Result<(), EchoError>) {
+    fn ended(&self, client: u32, socket: Option<(&Socket, u64)>, outcome: Result<(), EchoError>) {
         let flow = &self.end.flow;
         let slot = &self.slots[client as usize];
-        let now = self.context.clock.now().min(self.context.clock.duration);
+        let clock = self.context.clock;
+        let now = clock.now().min(clock.duration);
+        let done = socket.map_or(now, |(_, done)| done.saturating_sub(clock.start).min(now));
+        let socket = socket.map(|(socket, _)| socket);
         let summary = Summary {
             stream: u64::from(client),
             start: self.end.start(),
-            end: now.max(self.end.start()),
+            end: done.max(self.end.start()),
             bytes_received: Some(slot.answered.load(Ordering::Relaxed)),
             ports: socket.map(ports).map(|(own, other, _)| (own, other)),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),

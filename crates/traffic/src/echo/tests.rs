@@ -38,7 +38,7 @@ impl Observer for Seen {
         self.tallied.fetch_add(tally.count(), Ordering::Relaxed);
         self.done.lock().unwrap().insert((client, size), done);
     }
-    fn ended(&self, _: u32, _: Option<&Socket>, outcome: Result<(), EchoError>) {
+    fn ended(&self, _: u32, _: Option<(&Socket, u64)>, outcome: Result<(), EchoError>) {
         self.errors.lock().unwrap().extend(outcome.err());
     }
 }
