@@ -150,7 +150,7 @@ def test_a_transfer_is_complete_when_all_has_arrived_though_the_run_ends_before_
 def test_every_connection_is_established_and_closed_by_a_handshake(
     engine: str, run: Callable[..., Run]
 ) -> None:
-    """Events and last samples: an RTT after the SYN, and an RTT after the last byte, with nothing in flight."""
+    """An RTT after the SYN, and an RTT after the last byte, where nothing is in flight any more."""
     path = {"rate": "100 Mbit/s", "rtt": "200 ms"}
     kinds: list[dict[str, Any]] = [
         {"kind": "tcp", "bytes": "2 kB"},

@@ -362,7 +362,7 @@ impl Connection {
     }
 
     /// Ends the measurement of what the application read in one RTT. Linux looks after each buffer of a read, so the first
-    /// ends it, and what is read after that belongs to the next. What is still to be read does not count.
+    /// ends it, and what is read after that belongs to the next. Bytes still to be read do not count.
     #[inline(never)]
     fn end_space_measurement(&mut self, bytes: u64) {
         let first = bytes.min(u64::from(self.rcv.delack.segment_size()));

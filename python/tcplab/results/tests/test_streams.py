@@ -79,12 +79,12 @@ def test_both_ends_of_a_stream_become_one_row(tmp_path: Path) -> None:
     assert row["complete"] is False
 
 
-def test_the_last_interval_of_both_ends_is_one_row_though_one_of_them_was_stopped_in_it(tmp_path: Path) -> None:
+def test_the_last_interval_is_one_row_though_one_end_was_stopped_in_it(tmp_path: Path) -> None:
     ends = {"a": (680, 80, 5000), "b": (700, 100, 20_000)}
     for node, (time, duration, received) in ends.items():
         row = {"time": time, "duration": duration, "flow": "f", "stream": 0, "bytes_received": received}
-        frame = pl.DataFrame([row]).with_columns(pl.col("time", "duration") * 1_000_000)
-        write(tmp_path / f"intervals.{node}.arrows", frame.with_columns(pl.lit(0.0).alias("goodput")))
+        half = pl.DataFrame([row]).with_columns(pl.col("time", "duration") * 1_000_000)
+        write(tmp_path / f"intervals.{node}.arrows", half.with_columns(pl.lit(0.0).alias("goodput")))
     frame = read_streams(tmp_path, "intervals")
     assert frame is not None
     (row,) = frame.to_dicts()
