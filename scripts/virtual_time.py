@@ -162,9 +162,19 @@ SWITCH_TC = ["codel", "target", "1s", "ecn", "ce_threshold", "7900us"]
 # The kernel's timers tick every 10 ms, which makes 20 ms of PIE's 15.
 PIE, PIE_TC = {"kind": "pie", "tupdate": "20 ms"}, ["pie", "tupdate", "20ms"]
 
+# Vegas compares round trips, so it depends on each ACK. Those that report a growing window come otherwise in
+# that kernel: its receive window grows as in Linux 6.1, ours as in 6.18.
+FIXED_BUFFERS: dict[str, dict[str, Any]] = {"vegas": {"buffer": 6_000_000}}
+
 CASES: dict[str, Case] = {
-    **{f"{one} alone": droptail(20, 40, 1, one) for one in (*CONTROLS, "westwood")},
-    **{f"{one}, one packet in 500 lost": droptail(20, 40, 1, one, **LOSS) for one in CONTROLS},
+    **{
+        f"{one} alone": droptail(20, 40, 1, one, **FIXED_BUFFERS.get(one, {}))
+        for one in (*CONTROLS, "westwood")
+    },
+    **{
+        f"{one}, one packet in 500 lost": droptail(20, 40, 1, one, **LOSS, **FIXED_BUFFERS.get(one, {}))
+        for one in CONTROLS
+    },
     "htcp, 100 Mbit/s, 400 ms, one packet in 1200 lost": droptail(
         100, 400, 1, "htcp", drop_every=1200, buffer=6_000_000, seconds=30
     ),
