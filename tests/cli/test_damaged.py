@@ -174,3 +174,5 @@ def test_a_damaged_result_is_listed_beside_the_others(copies: Path, tcplab: Call
     assert ended.returncode == 0
     assert [line.split()[0] for line in ended.stdout.splitlines()[1:]] == ["whole", "r"]
     assert "damaged" in ended.stdout
+    assert ended.stderr.startswith("tcplab: warning: r/run-1/manifest.json: not a manifest: ")
+    assert json.loads(tcplab("list", ".", "--json").stdout)["results"][1]["message"] in ended.stderr

@@ -23,6 +23,8 @@ def test_list_without_results_says_how_to_make_some(tcplab: Command) -> None:
 def test_list_of_a_directory_that_is_not_there(tcplab: Command) -> None:
     ended = tcplab("list", "absent")
     assert (ended.returncode, ended.stderr) == (2, "tcplab: error: absent: no such directory\n")
+    ended = tcplab("list", "short.yaml")
+    assert (ended.returncode, ended.stderr) == (2, "tcplab: error: short.yaml: is a file, not a directory\n")
 
 
 def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:

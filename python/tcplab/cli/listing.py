@@ -33,6 +33,9 @@ def list_runs(
         return
     readable(root)
     found = list_results(root, lambda error: warn(f"tcplab: warning: {error}"))
+    for listed in found:
+        if listed.message:
+            warn(f"tcplab: warning: {listed.message}")
     if json:
         say_json({"results": [{**vars(listed), "path": str(listed.path)} for listed in found]})
     elif not found:

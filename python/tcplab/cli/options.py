@@ -101,7 +101,8 @@ def readable(directory: Path) -> None:
     from tcplab.results import ResultsError
 
     if not directory.is_dir():
-        raise CommandError(f"{directory}: no such directory", Code.INPUT)
+        reason = "is a file, not a directory" if directory.exists() else "no such directory"
+        raise CommandError(f"{directory}: {reason}", Code.INPUT)
     try:
         os.scandir(directory).close()
     except OSError as error:

@@ -32,13 +32,15 @@ class Listed:
     started: str
     """ISO 8601; empty if the run left no manifest."""
     warnings: int
+    message: str = ""
+    """Why it is damaged."""
 
 
 def list_results(root: Path | str, on_error: Callable[[ResultsError], None] = lambda _: None) -> list[Listed]:
     """Every result directory and every study at or below `root`, newest first.
 
-    A result whose manifest cannot be read is `damaged`: a listing shows what is there. `on_error` gets an
-    error for each directory that cannot be read.
+    A result whose manifest cannot be read is `damaged`, and says why: a listing shows what is there. `on_error`
+    gets an error for each other directory that cannot be read.
     """
     found: list[Listed] = []
     for folder, below, files in walk(root, on_error):
@@ -47,10 +49,10 @@ def list_results(root: Path | str, on_error: Callable[[ResultsError], None] = la
             below.clear()
             found.append(_study(Path(folder)))
             continue
-        run_dirs = _run_dirs(Path(folder))
-        if run_dirs != []:
+        listed = _result(Path(folder))
+        if listed is not None:
             below.clear()
-            found.append(_listed(Path(folder), run_dirs))
+            found.append(listed)
     return sorted(found, key=lambda listed: listed.started, reverse=True)
 
 
@@ -74,34 +76,55 @@ def is_study(path: Path) -> bool:
         return False
 
 
-def _run_dirs(folder: Path) -> list[Path] | None:
-    """Run directories of a result; None where it cannot be read, which the listing says."""
+def _result(path: Path) -> Listed | None:
+    """A directory as a result; None if it is none."""
     try:
-        return list(find_run_dirs(folder).values())
-    except ResultsError:
-        return None
+        run_dirs = list(find_run_dirs(path).values())
+    except ResultsError as error:
+        return _damaged(path, error)
+    return _listed(path, run_dirs) if run_dirs else None
 
 
 def _study(path: Path) -> Listed:
-    cells = [_run_dirs(cell) for cell in sorted(path.glob("cells/*"))]
-    listed = _listed(path, None if None in cells else [run for cell in cells for run in cell or ()])
     try:
-        name = str(json.loads((path / STUDY_INDEX).read_bytes())["study"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return replace(listed, kind="study", status="damaged")
+        listed = _listed(path, [run for cell in _cells(path) for run in find_run_dirs(cell).values()])
+    except ResultsError as error:
+        listed = _damaged(path, error)
+    try:
+        name = _study_name(path / STUDY_INDEX)
+    except ResultsError as error:
+        return replace(_damaged(path, error, listed.repetitions), kind="study")
     # Runs of a study that is under way, or was killed, may all be done: others are missing.
-    whole = (path / _STUDY_RESULTS).exists() or listed.status == "failed"
+    whole = (path / _STUDY_RESULTS).exists() or listed.status in ("failed", "damaged")
     return replace(listed, kind="study", name=name, status=listed.status if whole else "interrupted")
 
 
-def _listed(path: Path, run_dirs: Sequence[Path] | None) -> Listed:
-    damaged = Listed(path, "run", path.name, "", len(run_dirs or ()) or 1, "damaged", "", 0)
-    if run_dirs is None:
-        return damaged
+def _cells(path: Path) -> list[Path]:
+    cells = path / "cells"
+    try:
+        return sorted(cells.iterdir()) if cells.exists() else []
+    except OSError as error:
+        raise ResultsError.unreadable(cells, error) from error
+
+
+def _study_name(index: Path) -> str:
+    try:
+        return str(json.loads(index.read_bytes())["study"])
+    except OSError as error:
+        raise ResultsError.unreadable(index, error) from error
+    except (ValueError, LookupError, TypeError) as error:
+        raise ResultsError(index, f"not a study's index: {error}") from error
+
+
+def _damaged(path: Path, error: ResultsError, runs: int = 1) -> Listed:
+    return Listed(path, "run", path.name, "", runs, "damaged", "", 0, str(error))
+
+
+def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
     try:
         manifests = [read_manifest(run_dir) for run_dir in run_dirs]
-    except ResultsError:
-        return damaged
+    except ResultsError as error:
+        return _damaged(path, error, len(run_dirs))
     states = {manifest.status for manifest in manifests}
     return Listed(
         path=path,

@@ -153,17 +153,25 @@ def load(path: Path | str, *, plan: Plan | None = None) -> Run:
 
 def find_run_dirs(path: Path) -> dict[int, Path]:
     """Run directory by repetition: those below `path`, or `path` itself; empty when there is none."""
+    if _holds(path, FILE):
+        return {read_manifest(path).repetition: path}
     try:
-        if (path / FILE).is_file():
-            return {read_manifest(path).repetition: path}
         below = [(match, child) for child in path.iterdir() if (match := _RUN_DIR.match(child.name))]
-        return {
-            int(match.group(1)): child
-            for match, child in sorted(below, key=lambda pair: int(pair[0].group(1)))
-            if (child / PLAN_FILE).is_file()
-        }
     except OSError as error:
         raise ResultsError.unreadable(path, error) from error
+    return {
+        int(match.group(1)): child
+        for match, child in sorted(below, key=lambda pair: int(pair[0].group(1)))
+        if _holds(child, PLAN_FILE)
+    }
+
+
+def _holds(directory: Path, name: str) -> bool:
+    """Whether a directory has a file of this name; raises ResultsError where it may not be searched."""
+    try:
+        return (directory / name).is_file()
+    except OSError as error:
+        raise ResultsError.unreadable(directory, error) from error
 
 
 def _read_plan(path: Path) -> Plan:

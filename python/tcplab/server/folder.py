@@ -98,7 +98,11 @@ class Folder:
                 if kind:
                     found[kind].append(self.name(here / file))
         found["results"] = [
-            {**vars(listed), "path": self.name(listed.path.resolve())}
+            {
+                **vars(listed),
+                "path": self.name(listed.path.resolve()),
+                "message": listed.message.removeprefix(f"{self.root}/"),
+            }
             for listed in library.list_results(self.root)
             if listed.kind == "run"
             and not _in_study(listed.path, self.root)

@@ -30,6 +30,8 @@ export interface ListedResult {
   status: string;
   started: string;
   warnings: number;
+  /** Why it is damaged. */
+  message: string;
 }
 
 export interface Files {

@@ -102,11 +102,11 @@ export function Files() {
         <ul>
           {results.slice(0, SHOWN).map((result) => (
             <li key={result.path} className="result">
-              <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
+              <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.message || `${result.engine}, ${result.status}`}`}>
                 <span className={`state ${result.status}`} aria-label={result.status} />
                 <span className="name">{resultName(result)}</span>
                 <small>
-                  {result.engine} · {when(result.started)}
+                  {[result.engine, when(result.started)].filter(Boolean).join(" · ") || result.status}
                 </small>
               </button>
               <button

@@ -128,7 +128,37 @@ def test_a_result_that_cannot_be_read_is_listed_as_damaged(
         return readable(path)
 
     monkeypatch.setattr(Path, "is_file", is_file)
-    found = {listed.path.name: listed.status for listed in list_results(tmp_path)}
-    assert found == {"open": "done", "secret": "damaged"}
+    found = {listed.path.name: (listed.status, listed.message) for listed in list_results(tmp_path)}
+    why = f"{tmp_path / 'secret'}: cannot be read: Permission denied"
+    assert found == {"open": ("done", ""), "secret": ("damaged", why)}
     with pytest.raises(ResultsError, match="secret: cannot be read: Permission denied"):
         load(tmp_path / "secret")
+
+
+def test_a_run_directory_that_cannot_be_searched_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(tmp_path, plan({"one": "reno"}, seconds=3), repetitions=2)
+    readable = Path.is_file
+
+    def is_file(path: Path) -> bool:
+        if "run-2" in path.parts:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return readable(path)
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    with pytest.raises(ResultsError, match="run-2: cannot be read: Permission denied"):
+        load(tmp_path)
+
+
+def test_a_study_with_a_damaged_run_says_which(tmp_path: Path) -> None:
+    write_result(tmp_path / "cells" / "one", plan({"one": "reno"}, seconds=2))
+    (tmp_path / "study.json").write_text('{"study": "small"}')
+    manifest = tmp_path / "cells" / "one" / "run-1" / "manifest.json"
+    manifest.write_text("{")
+    (listed,) = list_results(tmp_path)
+    assert (listed.kind, listed.status) == ("study", "damaged")
+    assert listed.message.startswith(f"{manifest}: not a manifest: ")
+    (tmp_path / "study.json").write_text("{")
+    (listed,) = list_results(tmp_path)
+    assert listed.message.startswith(f"{tmp_path / 'study.json'}: not a study's index: ")

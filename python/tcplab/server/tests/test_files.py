@@ -57,6 +57,14 @@ def test_a_directory_that_may_not_be_read_is_named(
     assert found["results"] == []
 
 
+def test_a_damaged_result_says_why(client: TestClient, root: Path) -> None:
+    tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+    (root / "runs" / "one" / "run-1" / "manifest.json").write_text("{")
+    (result,) = client.get("/api/files").json()["results"]
+    assert result["status"] == "damaged"
+    assert result["message"].startswith("runs/one/run-1/manifest.json: not a manifest: ")
+
+
 def test_a_scenario_is_saved_unless_another_hand_was_faster(client: TestClient, root: Path) -> None:
     opened = client.get("/api/file", params={"path": "small.yaml"}).json()
     assert opened["text"] == SCENARIO
