@@ -245,12 +245,12 @@ def _grid(comparison: Comparison, other: str) -> Grid:
         headings=(
             Heading("Flow", numeric=False),
             Heading("Figure", numeric=False),
-            Heading(comparison.labels[0]),
-            Heading(other),
-            Heading("Difference", about="With its confidence interval (Welch)", minor=2),
-            Heading("Relative", "%", minor=1),
-            Heading("Effect", "Hedges' g", minor=4),
-            Heading("p", "Holm", minor=3),
+            Heading(comparison.labels[0], part=1),
+            Heading(other, part=1),
+            Heading("Difference", about="With its confidence interval (Welch)", part=2),
+            Heading("Relative", "%", part=2),
+            Heading("Effect", "Hedges' g", minor=2, part=2),
+            Heading("p", "Holm", minor=1, part=2),
         ),
         rows=tuple(cells),
     )

@@ -26,6 +26,8 @@ class Heading:
     """Description of the column, for a tooltip."""
     minor: int = 0
     """On a narrow terminal the column with the highest number goes first; 0: never."""
+    part: int = 0
+    """The table for the column where the terminal has no room for one with all; 0: in each of them."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Grid:
         return "\n".join([self.title, line(heads), rule, *(line(row) for row in self.rows)])
 
     def to_rich(self) -> RichGrid:
-        """Something rich can print: minor columns are left out where they do not fit."""
+        """Something rich can print: fitted to the width there is."""
         return RichGrid(self)
 
     def width(self) -> int:
@@ -76,6 +78,18 @@ class Grid:
             ),
         )
 
+    def parts(self, width: int) -> list[Grid]:
+        """The grid, or those below each other that take its place in `width`."""
+        numbers = sorted({heading.part for heading in self.headings if heading.part})
+        if not numbers or self.folded().width() <= width:
+            return [self]
+        return [self._part(number, self.title if number == numbers[0] else "") for number in numbers]
+
+    def _part(self, number: int, title: str) -> Grid:
+        kept = [index for index, heading in enumerate(self.headings) if heading.part in (0, number)]
+        headings = tuple(self.headings[index] for index in kept)
+        return Grid(title, headings, tuple(tuple(row[index] for index in kept) for row in self.rows))
+
     def fitted(self, width: int) -> Grid:
         """The grid with narrow headings, and without the minor columns, that do not fit into `width`."""
         grid = self.folded() if self.rows and self.width() > width else self
@@ -97,7 +111,7 @@ class Grid:
         from rich import box
         from rich.table import Table
 
-        table = Table(title=self.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(title=self.title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
         if self.left_out:
             table.caption = f"On a wider terminal, or piped: {', '.join(reversed(self.left_out))}"
             table.caption_justify = "left"
@@ -124,10 +138,11 @@ def _folded(label: str, width: int) -> str:
 
 
 class RichGrid:
-    """A grid as rich prints it, fitted to the console's width."""
+    """A grid as rich prints it, in parts that fit the console's width."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        yield self._grid.fitted(options.max_width).rich_table()
+        for grid in self._grid.parts(options.max_width):
+            yield grid.fitted(options.max_width).rich_table()

@@ -1,6 +1,7 @@
 """Tables on terminals of every width."""
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,8 @@ def test_a_comparison_has_flows_figures_and_values_on_a_terminal_of_any_width(
     table = text.partition("Differences are")[0]
     assert "Goodput" in table
     assert "±" in table
+    # What is asked for: the difference with its interval, then its percentage.
+    assert re.search(r" [-+][\d.]+ ± [\d.]+ +[-+][\d.]+ ", table)
     # The first column of each line, put together: names go on in the next line.
     first = "".join(line[:23].split("  ")[0].strip() for line in table.splitlines())
     assert "the-first-of-the-flows" in first
