@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,14 @@ def test_a_study_with_runs_that_failed_exits_with_4(tcplab: Any, study: Any) -> 
     assert ended.returncode == 4
     assert "2 of 4 runs failed" in ended.stderr
     assert "iperf3" in ended.stderr
+
+
+def test_a_resumed_study_tells_failed_runs_from_missing_ones(tcplab: Any, study: Any, here: Path) -> None:
+    file = study(*NO_IPERF3)
+    tcplab("study", file, "--output", "out", "--no-report")
+    shutil.rmtree(next((here / "out" / "cells").glob("native-*/run-2")))
+    ended = tcplab("study", file, "--resume", "out", "--no-report")
+    assert "resuming: 1 of 4 runs are there, 1 missing, 2 failed\n" in ended.stderr
 
 
 def test_quiet_leaves_only_the_runs_that_failed(tcplab: Any, study: Any) -> None:
@@ -110,7 +119,7 @@ def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any,
     ended = tcplab("study", file, "--resume", "out", "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert f"{manifest.parent.relative_to(here)} is damaged, and is run again" in ended.stderr
-    assert "resuming: 3 runs are there, 1 are missing" in ended.stderr
+    assert "resuming: 3 of 4 runs are there, 1 missing" in ended.stderr
 
 
 def test_a_resumed_study_is_the_one_that_was_asked_for(tcplab: Any, study: Any, here: Path) -> None:
@@ -118,9 +127,9 @@ def test_a_resumed_study_is_the_one_that_was_asked_for(tcplab: Any, study: Any, 
     asked = ("--quick", "--repeat", "1", "--seed", "7", "--set", "network.path.rtt=30 ms")
     assert tcplab("study", study(), "--output", "out", "--no-report", *asked).returncode == 0
     same = tcplab("study", study(), "--resume", "out", "--no-report")
-    assert "2 runs are there, 0 are missing" in same.stderr
+    assert "resuming: 2 of 2 runs are there\n" in same.stderr
     more = tcplab("study", study(), "--resume", "out", "--no-report", "--repeat", "2")
-    assert "2 runs are there, 2 are missing" in more.stderr
+    assert "resuming: 2 of 4 runs are there, 2 missing\n" in more.stderr
     kept = json.loads((here / "out" / "study.json").read_text())["asked"]
     assert kept == {"engines": [], "sets": ["network.path.rtt=30 ms"], "repeat": 2, "seed": 7, "quick": True}
 

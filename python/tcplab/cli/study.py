@@ -257,7 +257,10 @@ def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None) -> None
     for job in todo.damaged:
         warn(f"{store.run_dir(job.cell, job.repetition)} is damaged, and is run again")
     if resume is not None:
-        warn(f"resuming: {len(todo.done)} runs are there, {len(todo.missing)} are missing")
+        there, failed = len(todo.done), len(todo.failed)
+        missing = len(todo.missing) - failed
+        rest = [f", {count} {what}" for count, what in ((missing, "missing"), (failed, "failed")) if count]
+        warn(f"resuming: {there} of {there + missing + failed} runs are there{''.join(rest)}")
     with naming(store.path):
         store.create(study)
 

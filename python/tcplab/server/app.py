@@ -341,10 +341,10 @@ class Server:
     # Studies.
 
     async def study(self, request: Request) -> Response:
-        """A study's cells and their figures; no content while its process has not read its file yet."""
+        """A study's cells and their figures; no content where its process has not read its file, or could not."""
         name = request.query_params.get("path", "")
         asked = self.folder.path(name)
-        if self.jobs.busy(asked) and not library.is_study(asked):
+        if self.jobs.knows(asked) and not library.is_study(asked):
             return Response(status_code=204)
         path = self.folder.result(name)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tcplab._core import Document
     from tcplab.plan.types import Plan
     from tcplab.scenario import Scenario
+    from tcplab.study.api import StudyResults
 
 __all__ = [
     "MAX_BYTES",
@@ -241,23 +242,21 @@ def study_results(path: Path) -> dict[str, Any]:
     Raises ResultsError and ScenarioErrors.
     """
     from tcplab.study.api import open_results
-    from tcplab.study.execute import axes_of, work
+    from tcplab.study.execute import axes_of
     from tcplab.study.store import RESULTS_FILE, dataset
     from tcplab.study.summary import summary as summary_of
 
+    # Before they are read: one that ends meanwhile may have been read without its figures.
+    over = {run_dir for run_dir in path.glob("cells/*/run-*") if _has_ended(run_dir)}
     found = open_results(path)
     # The data set on disk is that of the study's end.
     cells = {cell.id: cell for cell in found.outcome.cells}
     done = [
-        one for one in found.outcome.done if _has_ended(found.store.run_dir(cells[one.cell], one.repetition))
+        one for one in found.outcome.done if found.store.run_dir(cells[one.cell], one.repetition) in over
     ]
     so_far = dataset(found.outcome.cells, done, axes_of(found.study))
     summary = summary_of(found.study, found.outcome.cells, so_far, level=found.level)
     judgements = found.judgements if (path / RESULTS_FILE).is_file() else []
-    try:
-        missing = len(work(found.study, found.store).missing)
-    except (ResultsError, ScenarioErrors):
-        missing = 0
     return {
         "name": found.study.name,
         "axes": {axis.name: [value.label for value in axis.values] for axis in found.study.axes},
@@ -268,13 +267,27 @@ def study_results(path: Path) -> dict[str, Any]:
             for one in done
         ],
         "places": {cell.id: str(found.store.cell_dir(cell)) for cell in found.outcome.cells},
-        "missing": missing,
+        "left": _left(found),
         "repeat": found.study.repeat,
         "metrics": _metrics(),
         "expectations": [
             {"statement": judged.statement.text, "verdict": judged.verdict.value} for judged in judgements
         ],
     }
+
+
+def _left(found: StudyResults) -> dict[str, int]:
+    """How many runs a resumed study makes, repeats since they failed, and cannot make."""
+    from tcplab.study.execute import refused, work
+
+    try:
+        todo = work(found.study, found.store)
+        cells = refused(found.study, todo)
+    except (ResultsError, ScenarioErrors):
+        return {"missing": 0, "failed": 0, "refused": 0}
+    possible = sum(job.cell.id not in cells for job in todo.missing)
+    failed = sum(job.cell.id not in cells for job in todo.failed)
+    return {"missing": possible - failed, "failed": failed, "refused": len(todo.missing) - possible}
 
 
 def _has_ended(run_dir: Path) -> bool:

@@ -141,7 +141,10 @@ class Job:
     """waiting, running, done, interrupted or failed."""
     message: str = ""
     repetition: int = 0
-    repeat: int = 1
+    repeat: int = 0
+    """0 while it is not known."""
+    reporting: bool = False
+    """Whether the runs of a study are over, and its report is being written."""
     time: float = 0.0
     duration: float = 0.0
     goodput: dict[str, float] = field(default_factory=dict)
@@ -177,6 +180,10 @@ class Jobs:
         job.repeat, job.duration = prepared.repeat, prepared.plan["duration"] / 1e9
         self._begin(job, lambda: self._run(job, prepared, path))
         return job
+
+    def knows(self, path: Path) -> bool:
+        """Whether something wrote to `path`, or was about to."""
+        return self._name_of(path) in {job.path for job in list(self._jobs.values())}
 
     def begin(self, kind: str, name: str, path: Path, work: Callable[[Job], None]) -> Job:
         """Begin something else that takes long; `work` sets the job's state at its end."""

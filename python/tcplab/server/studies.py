@@ -47,10 +47,12 @@ def start(
             job.repeat = int(said.get("of", job.repeat))
             job.repetition = int(said.get("number", job.repetition))
             job.message = str(said.get("error", job.message))
+            job.reporting = bool(said.get("reporting", job.reporting))
             hub.broadcast({"type": "study", "job": job.id, "path": job.path, **said})
             jobs.changed(job)
         code = process.wait()
         over.set()
+        job.reporting = False
         said = process.stderr.read().strip().splitlines()
         job.state = "done" if code == 0 else "interrupted" if job.stop.is_set() else "failed"
         if job.state == "failed" and not job.message:

@@ -1,6 +1,6 @@
 """A study in a process of its own: `python -m tcplab.server.study_worker DIR [FILE [--quick]]`.
 
-It says in a line of JSON what there is to do and when a run is over. Ctrl-C (SIGINT) ends it. Without a file
+It says in a line of JSON what there is to do, when a run is over, and when the report is written. Ctrl-C (SIGINT) ends it. Without a file
 it resumes the study of the directory: only missing runs are made.
 """
 
@@ -56,6 +56,7 @@ def main(arguments: list[str]) -> int:
         say(error=_explained(problem))
         return 2
     if not outcome.interrupted:
+        say(reporting=True)
         write_study_report(StudyResults(study, store, outcome))
     say(ended=outcome.status)
     return 130 if outcome.interrupted else 0

@@ -39,11 +39,13 @@ class Tasks:
 
     missing: tuple[Job, ...]
     """In the order in which they are to be made."""
-    done: tuple[Job, ...]
-    changed: tuple[Job, ...]
+    done: tuple[Job, ...] = ()
+    changed: tuple[Job, ...] = ()
     """Made from other inputs than the study now has: these are among the missing, too."""
-    damaged: tuple[Job, ...]
+    damaged: tuple[Job, ...] = ()
     """Their files are not as they were written: these are among the missing, too."""
+    failed: tuple[Job, ...] = ()
+    """They were tried, and are tried again: these are among the missing, too."""
 
 
 class Watcher(Protocol):
@@ -100,7 +102,14 @@ def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Tas
         done=tuple(job for job, state in pairs if state == "done"),
         changed=tuple(job for job, state in pairs if state == "changed"),
         damaged=tuple(job for job, state in pairs if state == "damaged"),
+        failed=tuple(job for job, state in pairs if state == "failed"),
     )
+
+
+def refused(study: Study, todo: Tasks) -> set[str]:
+    """The cells with failed runs that their engine refuses: their runs fail again."""
+    cells = {job.cell.id: job.cell for job in todo.failed}
+    return {name for name, cell in cells.items() if _problems(study.plan_of(cell), cell.engine)[0]}
 
 
 def execute(

@@ -162,7 +162,7 @@ class Store:
         """The state of a run on disk.
 
         `done`: made from this plan, and whole. `changed`: made from another plan. `damaged`: it was done, and
-        its files are no longer as they were written, or its manifest cannot be read. Else `missing`.
+        its files are no longer as they were written, or its manifest cannot be read. `failed`: it was tried. Else `missing`.
         """
         run_dir = self.run_dir(cell, repetition)
         if not run_dir.is_dir():
@@ -173,7 +173,9 @@ class Store:
             return "damaged"
         if manifest.status != "done":
             # A run that was done has a seal, unless it was stopped between its manifest and its figures.
-            return "damaged" if (run_dir / seal.FILE).exists() else "missing"
+            if (run_dir / seal.FILE).exists():
+                return "damaged"
+            return "failed" if manifest.status == "failed" else "missing"
         if manifest.plan_digest != digest:
             return "changed"
         if not (run_dir / METRICS_FILE).exists() and not (run_dir / seal.FILE).exists():

@@ -133,7 +133,7 @@ class Tuning:
         runs = tuple(
             Job(self.study.cell("sim", one), number + 1) for one in labels for number in range(repetitions)
         )
-        seconds = estimate(self.study, Tasks(runs, (), (), ()), jobs)
+        seconds = estimate(self.study, Tasks(runs), jobs)
         return Outlook(self.space, () if sampled else tuple(labels), sampled, len(runs), seconds)
 
     def _sampled(self, trials: int | None) -> int:

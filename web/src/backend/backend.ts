@@ -62,7 +62,10 @@ export interface Job {
   state: "waiting" | "running" | "done" | "interrupted" | "failed";
   message: string;
   repetition: number;
+  /** 0 while a study has not read its file. */
   repeat: number;
+  /** Whether the runs of a study are over, and its report is being written. */
+  reporting: boolean;
   time: number;
   duration: number;
   /** Of its flows lately: bit/s, segments and s. */
@@ -110,7 +113,8 @@ export interface StudyResults {
   cells: StudyCell[];
   runs: { cell: string; repetition: number; status: string; message: string }[];
   places: Record<string, string>;
-  missing: number;
+  /** The runs that a resumed study makes, those that it repeats, and those that their engine refuses. */
+  left: { missing: number; failed: number; refused: number };
   repeat: number;
   metrics: Record<string, { title: string; unit: string; share: boolean; about: string }>;
   expectations: { statement: string; verdict: "holds" | "fails" | "undecided" }[];
@@ -192,7 +196,7 @@ export interface Backend {
   curves(run: string, wanted: Wanted): Promise<Curves>;
   packets(run: string, from: number, to: number): Promise<Frame<PacketsHeader>>;
   result(path: string): Promise<Result>;
-  /** Undefined while the study begins. */
+  /** Undefined while the study begins, and of one that could not. */
   study(path: string): Promise<StudyResults | undefined>;
   startStudy(what: { path?: string; shipped?: string; resume?: string; quick: boolean }): Promise<Job>;
   reportAddress(paths: string[], download?: boolean): string;

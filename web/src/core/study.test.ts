@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StudyCell } from "../backend/backend";
-import { firstAxes, resumed } from "./study";
+import { firstAxes, progressOf, resumed } from "./study";
 
 const study = (axes: string[], cells: Record<string, string>[]) => ({
   axes: Object.fromEntries(axes.map((name) => [name, []])),
@@ -25,11 +25,21 @@ describe("the axes that a study is shown by at first", () => {
 });
 
 describe("what a study that is resumed will run", () => {
-  const runs = (...all: string[]) => all.map((status, repetition) => ({ cell: "", repetition, status, message: "" }));
+  it("is what is missing and what failed, but nothing that the engine refuses", () => {
+    expect(resumed({ missing: 1, failed: 0, refused: 2 })).toBe("make 1 missing run");
+    expect(resumed({ missing: 0, failed: 2, refused: 0 })).toBe("repeat 2 failed runs");
+    expect(resumed({ missing: 2, failed: 1, refused: 0 })).toBe("make 2 missing runs, repeat 1 failed run");
+    expect(resumed({ missing: 0, failed: 0, refused: 2 })).toBe("");
+  });
+});
 
-  it("is what is missing and what failed", () => {
-    expect(resumed({ missing: 1, runs: runs("done") })).toBe("1 run is missing");
-    expect(resumed({ missing: 2, runs: runs("done", "failed", "failed") })).toBe("2 runs failed");
-    expect(resumed({ missing: 3, runs: runs("done", "failed") })).toBe("2 runs are missing, 1 run failed");
+describe("a study that goes on", () => {
+  const job = { repetition: 0, repeat: 0, reporting: false };
+
+  it("says what it does", () => {
+    expect(progressOf(job)).toBe("starting");
+    expect(progressOf({ ...job, repeat: 1 })).toBe("0 of 1 run");
+    expect(progressOf({ ...job, repetition: 3, repeat: 18 })).toBe("3 of 18 runs");
+    expect(progressOf({ ...job, repetition: 18, repeat: 18, reporting: true })).toBe("writing the report");
   });
 });

@@ -1,6 +1,6 @@
 // Figures of a study's cells, and how many of their runs there are.
 
-import type { StudyCell, StudyResults } from "../backend/backend";
+import type { Job, StudyCell, StudyResults } from "../backend/backend";
 
 /** The mean of a metric over the runs of a cell, in its unit: shares in percent. */
 export function mean(found: StudyResults, cell: StudyCell, metric: string): number | undefined {
@@ -52,12 +52,21 @@ export function square(found: StudyResults, metric: string, labels: Record<strin
 
 export const isFailed = ({ status }: { status: string }): boolean => status === "failed";
 
-/** The runs that a resumed study makes, in words: failed runs are made again. */
-export function resumed({ missing, runs }: Pick<StudyResults, "missing" | "runs">): string {
-  const failed = Math.min(missing, runs.filter(isFailed).length);
-  const absent = missing - failed;
-  const counted = (count: number) => `${count} ${count === 1 ? "run" : "runs"}`;
-  return [absent && `${counted(absent)} ${absent === 1 ? "is" : "are"} missing`, failed && `${counted(failed)} failed`].filter(Boolean).join(", ");
+/** What a study that goes on does. */
+export function progressOf({ repetition, repeat, reporting }: Pick<Job, "repetition" | "repeat" | "reporting">): string {
+  if (reporting) return "writing the report";
+  return repeat ? `${repetition} of ${runs(repeat)}` : "starting";
+}
+
+/** The share that is done; undefined where that is not known. */
+export const shareOf = ({ repetition, repeat, reporting }: Pick<Job, "repetition" | "repeat" | "reporting">): number | undefined =>
+  repeat && !reporting ? repetition / repeat : undefined;
+
+const runs = (count: number, what = "") => `${count} ${what}${count === 1 ? "run" : "runs"}`;
+
+/** What a resumed study does, in words: nothing about runs that would fail again. */
+export function resumed({ missing, failed }: StudyResults["left"]): string {
+  return [missing && `make ${runs(missing, "missing ")}`, failed && `repeat ${runs(failed, "failed ")}`].filter(Boolean).join(", ");
 }
 
 /** The axes, across and down, that a table has at first: those that most cells have, and of these the last and the first. */

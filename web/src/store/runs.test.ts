@@ -7,7 +7,7 @@ import { INITIAL, type State } from "./state";
 
 const job = (time: number, goodput: Record<string, number>, cwnd: Record<string, number> = {}): Job => ({
   type: "job", id: "run-1", kind: "run", name: "mine", engine: "kernel", path: "runs/mine", state: "running", message: "",
-  repetition: 1, repeat: 1, time, duration: 10, goodput, cwnd, rtt: {}, overload: null, notes: [],
+  repetition: 1, repeat: 1, reporting: false, time, duration: 10, goodput, cwnd, rtt: {}, overload: null, notes: [],
 });
 
 describe("the curves of a run that goes on", () => {

@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
 import { unbroken } from "../core/quantity";
-import { axisOf, firstAxes, isFailed, mean, resumed, titleOf } from "../core/study";
+import { axisOf, firstAxes, isFailed, mean, progressOf, resumed, shareOf, titleOf } from "../core/study";
 import { Icon } from "./icons";
 import { message } from "../store/page";
 import { copyLink } from "./Share";
@@ -23,6 +23,7 @@ export function StudyView() {
   const [axes, setAxes] = useState<[string, string]>();
   const going = job?.state === "running" || job?.state === "waiting";
 
+  const rest = found && resumed(found.left);
   const failed = found?.runs.filter(isFailed).length ?? 0;
   const names = Object.keys(found?.axes ?? {});
   const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(found, cell, name) !== undefined)) : []), [found]);
@@ -35,7 +36,7 @@ export function StudyView() {
         <h1>{found?.name ?? path.split("/").pop()}</h1>
         {job && (
           <span role="status" className="said">
-            {going ? `${job.repetition} of ${job.repeat} runs` : job.state}
+            {going ? progressOf(job) : job.state}
             {job.message && `: ${unbroken(job.message)}`}
           </span>
         )}
@@ -44,16 +45,16 @@ export function StudyView() {
             {failed} of {found!.cells.length * found!.repeat} runs failed
           </span>
         )}
-        {going && job && <progress max={1} value={job.repeat ? job.repetition / job.repeat : undefined} aria-label="Progress of the study" />}
-        {going && job && <button onClick={() => void store.runs.stop(job.id)}>Stop</button>}
-        {found && !going && found.missing > 0 && (
+        {going && job && <progress max={1} value={shareOf(job)} aria-label="Progress of the study" />}
+        {going && job && !job.reporting && <button onClick={() => void store.runs.stop(job.id)}>Stop</button>}
+        {found && !going && rest && (
           <button
             className="primary"
             disabled={!session.may_run || session.read_only}
-            title={session.may_run && !session.read_only ? "Make these runs" : "This server does not run studies"}
+            title={session.may_run && !session.read_only ? undefined : "This server does not run studies"}
             onClick={() => void store.runs.startStudy({ resume: path })}
           >
-            Resume: {resumed(found)}
+            Resume: {rest}
           </button>
         )}
         <span className="space" />

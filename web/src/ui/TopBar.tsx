@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Job } from "../backend/backend";
 import { inUnit } from "../core/quantity";
+import { progressOf, shareOf } from "../core/study";
 import { inTurn } from "../store/runs";
 import { Icon } from "./icons";
 import { Share } from "./Share";
@@ -131,9 +132,11 @@ function Jobs() {
         <div className="job" key={job.id} data-state={job.state}>
           <span>{said(job)}</span>
           <progress max={1} value={share(job)} aria-label={`Progress of ${job.name}`} />
-          <button onClick={() => void store.runs.stop(job.id)} title="Stop. What was recorded is kept.">
-            <Icon name="stop" /> Stop
-          </button>
+          {!job.reporting && (
+            <button onClick={() => void store.runs.stop(job.id)} title="Stop. What was recorded is kept.">
+              <Icon name="stop" /> Stop
+            </button>
+          )}
         </div>
       ))}
       {going.length > SHOWN && <span className="hush">{going.length - SHOWN} more</span>}
@@ -143,13 +146,13 @@ function Jobs() {
 
 function share(job: Job): number | undefined {
   if (job.state === "waiting") return undefined;
-  if (job.kind === "study") return job.repeat ? job.repetition / job.repeat : undefined;
+  if (job.kind === "study") return shareOf(job);
   return Math.min(1, (job.repetition - 1 + job.time / (job.duration || 1)) / job.repeat);
 }
 
 function said(job: Job): string {
   if (job.state === "waiting") return `${job.name}: waiting`;
-  if (job.kind === "study") return `${job.name}: ${job.repetition} of ${job.repeat} runs`;
+  if (job.kind === "study") return `${job.name}: ${progressOf(job)}`;
   const many = job.repeat > 1 ? `, run ${job.repetition} of ${job.repeat}` : "";
   return `${job.name}${many}: ${job.time.toFixed(1)} of ${inUnit(Number(job.duration.toFixed(1)), "s")}`;
 }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
+from starlette.testclient import TestClient, WebSocketTestSession
 
 from tcplab.server.app import create
 from tcplab.server.folder import Folder
@@ -60,3 +61,11 @@ def client(stranger: TestClient) -> TestClient:
     """The same server, to someone who has logged in."""
     assert stranger.post("/api/login", json={"token": TOKEN}).status_code == 200
     return stranger
+
+
+def ended(socket: WebSocketTestSession, job: str) -> dict[str, Any]:
+    """The last message of a job; the test's own time limit is pytest's."""
+    while True:
+        message: dict[str, Any] = socket.receive_json()
+        if message.get("id") == job and message["state"] in ("done", "interrupted", "failed"):
+            return message

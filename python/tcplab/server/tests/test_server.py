@@ -18,7 +18,7 @@ import tcplab
 from tcplab.figures.runs.timeseries import timeseries
 from tcplab.present.echo import echo_part
 from tcplab.server.curves import decimate
-from tcplab.server.tests.conftest import SCENARIO, SHARED
+from tcplab.server.tests.conftest import SCENARIO, SHARED, ended
 
 
 def decoded(data: bytes) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
@@ -31,14 +31,6 @@ def decoded(data: bytes) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
         offset += 8 * count
     assert offset == len(data)
     return header, arrays
-
-
-def ended(socket: WebSocketTestSession, job: str) -> dict[str, Any]:
-    """The last message of a job; the test's own time limit is pytest's."""
-    while True:
-        message: dict[str, Any] = socket.receive_json()
-        if message.get("id") == job and message["state"] in ("done", "interrupted", "failed"):
-            return message
 
 
 @pytest.mark.parametrize(
@@ -434,63 +426,6 @@ def test_a_window_that_makes_no_sense_is_refused(client: TestClient, query: dict
     made = client.post("/api/preview", json={"text": SCENARIO, "path": "small.yaml"})
     run = decoded(made.content)[0]["run"]
     assert client.get("/api/curves", params={"run": run, **query}).status_code == 400
-
-
-def test_a_study_runs_and_shows_its_cells(client: TestClient, root: Path) -> None:
-    (root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic]}\nrepeat: 1\n"
-    )
-    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
-        job = client.post("/api/studies", json={"path": "grid.yaml"}).json()
-        # After each run its cell is announced, and the study can be looked at while it goes on.
-        while (event := socket.receive_json()).get("type") != "study" or "cell" not in event:
-            assert event.get("state") != "failed", event
-        early = client.get("/api/study", params={"path": event["path"]}).json()
-        last = ended(socket, job["id"])
-    assert last["state"] == "done", last["message"]
-    assert early["axes"] == {"cc": ["reno", "cubic"]}
-    assert len(early["cells"]) == 2
-    assert event["cell"] in {run["cell"] for run in early["runs"]}
-    found = client.get("/api/study", params={"path": last["path"]}).json()
-    assert found["axes"] == {"cc": ["reno", "cubic"]}
-    assert len(found["cells"]) == 2
-    assert found["missing"] == 0
-    place = found["places"][found["cells"][0]["cell"]]
-    assert client.get("/api/result", params={"path": place}).json()["status"] == "done"
-    assert client.get("/api/files").json()["study_results"] == [last["path"]]
-
-
-def test_an_interrupted_study_is_resumed_where_it_ended(client: TestClient, root: Path) -> None:
-    (root / "grid.yaml").write_text(
-        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
-        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic, vegas]}\nrepeat: 1\n"
-    )
-    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
-        first = ended(socket, client.post("/api/studies", json={"path": "grid.yaml"}).json()["id"])
-        assert first["state"] == "done", first["message"]
-        cells = client.get("/api/study", params={"path": first["path"]}).json()["places"]
-        kept, *lost = cells.values()
-        for place in lost:
-            shutil.rmtree(root / place / "run-1")
-        before = (root / kept / "run-1" / "manifest.json").stat().st_mtime_ns
-        assert client.get("/api/study", params={"path": first["path"]}).json()["missing"] == 2
-        resumed = client.post("/api/studies", json={"resume": first["path"]}).json()
-        last = ended(socket, resumed["id"])
-    assert (last["state"], last["path"], last["repeat"]) == ("done", first["path"], 2), last["message"]
-    assert client.get("/api/study", params={"path": first["path"]}).json()["missing"] == 0
-    assert (root / kept / "run-1" / "manifest.json").stat().st_mtime_ns == before
-
-
-def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: Path) -> None:
-    place = root / "runs" / "theirs"
-    place.mkdir(parents=True)
-    index = {"study": "x", "source": str(root.parent / "secret.yaml"), "asked": {}, "cells": []}
-    (place / "study.json").write_text(json.dumps(index))
-    refused = client.post("/api/studies", json={"resume": "runs/theirs"})
-    assert refused.status_code == 403
-    assert "outside the served directory" in refused.json()["error"]
-    assert client.post("/api/studies", json={"resume": "runs/none"}).status_code == 404
 
 
 def first_change(client: TestClient, socket: WebSocketTestSession, root: Path) -> dict[str, Any]:

@@ -269,7 +269,7 @@ def test_a_killed_study_goes_on_and_ends_as_if_nothing_had_been(whole: Path, tmp
         command(source, "--resume", str(out)), capture_output=True, text=True, timeout=120, check=False
     )
     assert resumed.returncode == 0, resumed.stderr
-    assert f"{left} are missing" in resumed.stderr
+    assert f"{left} missing" in resumed.stderr
     assert results(out).equals(results(whole))
 
 
