@@ -93,12 +93,19 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Ser
     write(page, SCENARIO.replace("10 Mbit/s", "5 Mbit/s"))
     expect(page.locator(".wire-label")).to_contain_text("5 Mbit/s")
     page.keyboard.press("Control+s")
+    away = f"no answer from {served.address.rstrip('/')}: check that tcplab ui still runs there"
+    expect(page.locator(".notice")).to_contain_text(f"small.yaml is not saved: {away}")
     expect(page.locator(".notice")).to_contain_text("kept in this browser")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".notice").last).to_contain_text(f"Not run: {away}")
+    page.get_by_role("button", name="Run the study tuning").click()
+    expect(page.locator(".notice").last).to_contain_text(f"Not started: {away}")
+    expect(page.get_by_role("alert")).to_contain_text(served.address.rstrip("/"))
     served.start()
     expect(page.get_by_text("Connection to the server lost")).to_have_count(0)
     expect(chart(page, "Goodput")).to_be_visible()
     page.keyboard.press("Control+s")
-    expect(page.locator(".notice")).to_contain_text("Saved small.yaml")
+    expect(page.locator(".notice").last).to_contain_text("Saved small.yaml")
     assert "5 Mbit/s" in (served.root / "small.yaml").read_text()
 
 

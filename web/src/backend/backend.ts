@@ -180,6 +180,8 @@ export class BackendError extends Error {
 export interface Backend {
   /** The name that distinguishes this page from others of the same server. */
   readonly page: string;
+  /** Where it is. */
+  readonly address: string;
   session(): Promise<Session>;
   login(token: string): Promise<void>;
   schema(): Promise<Schema>;

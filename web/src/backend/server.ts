@@ -25,7 +25,7 @@ export function server(base = new URL(".", document.baseURI)): Backend {
       response = await fetch(url, { credentials: "same-origin", ...init });
     } catch (problem) {
       if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
-      throw new BackendError("the server does not answer", 0);
+      throw new BackendError(`no answer from ${named(base)}: check that tcplab ui still runs there`, 0);
     }
     if (response.ok) return response;
     const said = (await response.json().catch(() => ({}))) as { error?: string };
@@ -50,6 +50,7 @@ export function server(base = new URL(".", document.baseURI)): Backend {
 
   return {
     page: PAGE,
+    address: named(base),
     session: () => json(address("session")),
     login: async (token) => void (await ask(address("login"), send("POST", { token }))),
     schema: () => json(address("schema")),
@@ -91,6 +92,9 @@ export function server(base = new URL(".", document.baseURI)): Backend {
     listen: (notify) => listen(address("live"), notify),
   };
 }
+
+/** The server's address as people write it. */
+export const named = (base: URL): string => (base.origin + base.pathname).replace(/\/$/, "");
 
 function enter(url: URL, notify: (data: string | ArrayBuffer) => void, ended: (why: string) => void): Stream {
   url.protocol = url.protocol.replace("http", "ws");

@@ -61,7 +61,7 @@ export class Documents {
       else this.page.set({ conflict: true });
     } catch (problem) {
       if (number !== this.openings) return;
-      if (!draft || !isMissing(problem)) return this.page.notice(message(problem), true);
+      if (!draft || !isMissing(problem)) return this.page.notice(`Not opened: ${message(problem)}`, true);
       this.show(path, null, "", {}, draft);
       this.lost();
     }
@@ -199,7 +199,7 @@ export class Documents {
       }
     } catch (problem) {
       if (document === this.state.document && isMissing(problem)) this.lost();
-      else this.page.notice(message(problem), true);
+      else this.page.notice(`Not loaded: ${message(problem)}`, true);
     }
   }
 

@@ -40,14 +40,14 @@ export class Page {
     }
   }
 
-  /** Do something that the server may refuse; what refuses it is shown. */
-  async act(work: () => Promise<unknown>, said = "", failed = ""): Promise<boolean> {
+  /** Do something that the server may refuse: `failed` and the reason are shown then, else `said`. */
+  async act(failed: string, work: () => Promise<unknown>, said = ""): Promise<boolean> {
     try {
       await work();
       if (said) this.notice(said);
       return true;
     } catch (problem) {
-      this.notice(failed + message(problem), true);
+      this.notice(`${failed}: ${message(problem)}`, true);
       return false;
     }
   }

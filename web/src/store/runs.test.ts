@@ -49,7 +49,7 @@ describe("a run whose end is heard of before the answer to its start", () => {
       set(part: Partial<State>) {
         this.state = { ...this.state, ...part };
       },
-      act: (work: () => Promise<unknown>) => work(),
+      act: (_: string, work: () => Promise<unknown>) => work(),
       notice: () => undefined,
       backend: {
         run: async () => {
@@ -103,7 +103,7 @@ describe("a result that is looked at while its run goes on", () => {
       set(part: Partial<State>) {
         this.state = { ...this.state, ...part };
       },
-      act: (work: () => Promise<unknown>) => work(),
+      act: (_: string, work: () => Promise<unknown>) => work(),
       notice: () => undefined,
       backend: { result: vi.fn(async () => ({ path: "runs/mine", status: answers.shift() })), curves: async () => ({ header: {}, arrays: [] }) },
     };
@@ -134,7 +134,7 @@ describe("a page that reaches a server again", () => {
     set(part: Partial<State>) {
       Object.assign(this.state, part);
     },
-    act: async (work: () => Promise<unknown>) => void (await work()),
+    act: async (_failed: string, work: () => Promise<unknown>) => void (await work()),
     backend: { curves: vi.fn(async () => ({ header: { engine: "kernel" }, arrays: [] })) },
   });
   const documents = { list: async () => {} } as unknown as Documents;

@@ -36,32 +36,24 @@ export class Runs {
   async start(packets = false): Promise<void> {
     const { text, path, engine } = this.state;
     this.page.set({ view: "edit", tab: "curves" });
-    await this.page.act(
-      async () => {
-        const job = await this.page.backend.run(text, path, engine, packets);
-        // Its news may have come before this answer, that of its end too.
-        const known = this.state.jobs[job.id];
-        if (!known) this.hear(job);
-        else if (OVER.includes(known.state)) this.ended(known);
-      },
-      "",
-      "Not run: ",
-    );
+    await this.page.act("Not run", async () => {
+      const job = await this.page.backend.run(text, path, engine, packets);
+      // Its news may have come before this answer, that of its end too.
+      const known = this.state.jobs[job.id];
+      if (!known) this.hear(job);
+      else if (OVER.includes(known.state)) this.ended(known);
+    });
   }
 
   async stop(job: string): Promise<void> {
-    await this.page.act(() => this.page.backend.stop(job));
+    await this.page.act("Not stopped", () => this.page.backend.stop(job));
   }
 
   async startStudy(what: { path?: string; shipped?: string; resume?: string }): Promise<void> {
-    await this.page.act(
-      async () => {
-        const job = await this.page.backend.startStudy({ ...what, quick: false });
-        this.page.set({ view: "study", study: job.path });
-      },
-      "",
-      "Not started: ",
-    );
+    await this.page.act("Not started", async () => {
+      const job = await this.page.backend.startStudy({ ...what, quick: false });
+      this.page.set({ view: "study", study: job.path });
+    });
   }
 
   /** Lay a result's curves over what is shown, or take them away. */
@@ -72,7 +64,7 @@ export class Runs {
       return this.page.set({ overlays: rest, played: played === path ? undefined : played });
     }
     this.page.set({ view: "edit", tab: "curves" });
-    await this.page.act(() => this.lay(path));
+    await this.page.act("Not laid over the curves", () => this.lay(path));
   }
 
   /** Lay a result's curves over what is shown, whatever is looked at. */
@@ -94,7 +86,7 @@ export class Runs {
 
   private async read(path: string, shown: Partial<State>): Promise<void> {
     const number = ++this.inspections;
-    await this.page.act(async () => {
+    await this.page.act("Not opened", async () => {
       const result = await this.page.backend.result(path);
       if (number !== this.inspections) return;
       this.page.set({ result, ...shown });
@@ -149,7 +141,7 @@ export class Runs {
     if (this.state.result?.path === job.path) void this.read(job.path, {});
     void this.documents.list().then(async () => {
       if (job.kind !== "run" || job.state === "failed") return;
-      if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act(() => this.lay(job.path));
+      if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act("Not laid over the curves", () => this.lay(job.path));
     });
     if (job.state === "failed") this.page.notice(`${job.name} failed: ${job.message}`, true);
   }

@@ -109,7 +109,7 @@ export class Simulation {
       });
     } catch (problem) {
       if (number !== this.zooms || !(problem instanceof BackendError)) return;
-      if (problem.status !== 410) return this.page.notice(message(problem), true);
+      if (problem.status !== 410) return this.page.notice(`Curves not read: ${message(problem)}`, true);
       // The server keeps the newest simulations only, and those of a former server are gone.
       this.simulated = "";
       await this.preview();

@@ -57,7 +57,8 @@ export function App() {
       <TopBar />
       {connection === "lost" && (
         <div className="banner" role="alert">
-          Connection to the server lost. Your changes are kept in this browser. Reconnecting…
+          Connection to the server lost: no answer from {store.backend.address}. Check that tcplab ui still runs there. Your changes are kept in this
+          browser. Reconnecting…
         </div>
       )}
       <Conflict />

@@ -15,7 +15,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
 
   const apply = (event: FormEvent) => {
     event.preventDefault();
-    void store.act(() => store.backend.changeLink(lab, link, settings, direction));
+    void store.act(`${link} not changed`, () => store.backend.changeLink(lab, link, settings, direction));
   };
   return (
     <form className="change" onSubmit={apply} aria-label={`Change ${link}`}>

@@ -63,7 +63,7 @@ export function LabView({ shown }: { shown: boolean }) {
           disabled={building || drawing.nodes.length < 2}
           onClick={async () => {
             setBuilding(true);
-            await store.act(() => store.backend.bringUp(store.state.text, path));
+            await store.act("Not built", () => store.backend.bringUp(store.state.text, path));
             setBuilding(false);
           }}
         >
@@ -113,7 +113,7 @@ export function LabView({ shown }: { shown: boolean }) {
           )}
           <span className="hush">is up</span>
           <span className="space" />
-          <button onClick={() => void store.act(() => store.backend.takeDown(lab.name), `${lab.name} is down.`)}>Take down</button>
+          <button onClick={() => void store.act("Not taken down", () => store.backend.takeDown(lab.name), `${lab.name} is down.`)}>Take down</button>
         </div>
         <button
           aria-pressed={lab.traffic}
@@ -121,7 +121,7 @@ export function LabView({ shown }: { shown: boolean }) {
           title={lab.scenario === path ? "Run the flows of the drawing until they are stopped" : `Open ${lab.scenario} to start its flows`}
           onClick={async () => {
             setStarting(!lab.traffic);
-            await store.act(() => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path));
+            await store.act(lab.traffic ? "Flows not stopped" : "Flows not started", () => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path));
             setStarting(false);
           }}
         >
