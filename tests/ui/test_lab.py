@@ -249,6 +249,16 @@ def test_a_phone_shows_the_curves_and_the_packets_of_a_network(lab: Page) -> Non
     lab.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_curves_beside_a_capture_are_wide_enough_to_read(lab: Page) -> None:
+    lab.set_viewport_size({"width": 1280, "height": 800})
+    lab.get_by_role("button", name="Capture").click()
+    plots = lab.locator(".lab-curves .u-over")
+    expect(plots).to_have_count(4)
+    widths = plots.evaluate_all("(all) => all.map((one) => one.clientWidth)")
+    assert min(widths) > 220, widths
+    assert lab.locator(".packet-list").evaluate("(list) => list.clientWidth") > 450
+
+
 def test_what_is_taken_down_is_gone(lab: Page) -> None:
     name = str(lab.locator(".lab").get_attribute("data-lab"))
     listed = [sys.executable, "-m", "tcplab", "topo", "list"]
