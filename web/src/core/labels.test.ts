@@ -41,6 +41,19 @@ describe("labels", () => {
     expect([said(90), said(13), said(5)]).toEqual(["20 Mbit/s · RTT 40 ms\nqueue 1 BDP", "20 Mbit/s", ""]);
   });
 
+  it("of flows with long names are in view where the drawing is small", () => {
+    const said = (name: string, scale: number) => {
+      const drawing = drawingOf(`network: {path: {rate: 10 Mbit/s}}\nflows: [{name: ${name}, kind: tcp, cc: reno, streams: 8}]`);
+      const found = scene(drawing, places(drawing, {}));
+      const { lines, crowded } = place(labelled(drawing, found, () => false), found.nodes, scale, width, 0.8).get(`flow ${name}`)!;
+      return crowded ? "" : lines.map((words) => words.map(({ text }) => text).join(" ")).join("\n");
+    };
+    expect(said("from-the-branch-to-the-centre", 1)).toBe("from-the-branch-to-the-centre · reno · × 8");
+    expect(said("from-the-branch-to-the-centre", 2)).toBe("from-the-branch-to-the-centre\nreno · × 8");
+    expect(said("from-the-branch-to-the-centre-of-the-company", 2.5)).toBe("from-the-branch-to-the-\ncentre-of-the-company");
+    expect(said("m".repeat(48), 2.5)).toBe(`${"m".repeat(24)}\n${"m".repeat(24)}`);
+  });
+
   it("of many links that are alike are one while they are small, and one each where there is room", () => {
     const arms = Array.from({ length: 12 }, (_, n) => `{ends: [s, h${n}], rate: 10 Mbit/s${n ? "" : ", loss: 1 %"}}`);
     const names = arms.map((_, n) => `h${n}`).join(", ");

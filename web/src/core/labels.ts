@@ -37,6 +37,8 @@ const MARGIN = 14;
 // Shares of the way at which a label may stand, the best first.
 const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74];
 const SAMPLES = 16;
+// Characters of a name in one line on a phone.
+const MAX_NAME = 24;
 // Above so many lines, labels are not kept off the lines of others: it would take longer than a frame.
 const MAX_LINES = 80;
 // So many links that are alike have a label each, however small they are drawn.
@@ -57,8 +59,19 @@ export function linkSayings({ label, impairments, changes }: DrawnLink): Lines[]
   return [full, stacked, least].filter((lines) => lines.length);
 }
 
+/** The label of a flow: in one line, its name in a line of its own, or the name alone, in lines of a phone's width. */
 export function flowSayings({ label, name }: DrawnFlow): Lines[] {
-  return label === name ? [[[{ text: name }]]] : [[[{ text: label }]], [[{ text: name }]]];
+  const stacked = (...lines: string[]): Lines => lines.map((text) => [{ text }]);
+  const rest = label.slice(name.length).replace(/^ · /, "");
+  return [...(rest ? [stacked(label), stacked(name, rest)] : []), stacked(name), ...(name.length > MAX_NAME ? [stacked(...folded(name))] : [])];
+}
+
+/** A name in lines, broken after its hyphens where it has any. */
+function folded(name: string): string[] {
+  if (name.length <= MAX_NAME) return [name];
+  const first = name.slice(0, MAX_NAME);
+  const end = Math.max(first.lastIndexOf("-"), first.lastIndexOf("_")) + 1 || MAX_NAME;
+  return [name.slice(0, end), ...folded(name.slice(end))];
 }
 
 /**
