@@ -151,7 +151,9 @@ class Live(Silent):
 
 
 def _position(progress: Progress) -> str:
-    return f"{progress.time / 1e9:.1f} of {progress.duration / 1e9:g} s"
+    # Repetitions last up to a round trip longer than the plan.
+    whole = progress.duration / 1e9
+    return f"{progress.time / 1e9:.1f} of {round(whole, 1) if whole >= 1 else whole:g} s"
 
 
 def _rates(progress: Progress) -> str:

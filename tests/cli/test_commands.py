@@ -508,6 +508,7 @@ def test_new_writes_a_scenario_that_the_checks_accept_with_its_schema(here: Path
     assert (again.returncode, (here / "mine.yaml").read_text()) == (2, text)
     assert "mine.yaml: already exists" in again.stderr
     assert tcplab("new", "../mine").returncode == 2
+    assert tcplab("new", "other.yaml").stderr.endswith("hint: tcplab new other writes other.yaml\n")
 
 
 def test_a_name_that_is_not_text_is_wrong_input_before_anything_runs(here: Path, process: Command) -> None:

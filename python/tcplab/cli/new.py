@@ -30,6 +30,9 @@ repeat: 3
 """
 
 
+_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,47}"
+
+
 @guarded
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The scenario's name.", show_default=False)],
@@ -48,11 +51,12 @@ def new(
     from tcplab.cli.writing import write
     from tcplab.scenario import json_schema
 
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,47}", name):
+    if not re.fullmatch(_NAME, name):
+        stem = re.fullmatch(rf"({_NAME})\.yaml", name)
         raise CommandError(
             f"`{name}` is not a name: letters, digits, `-` and `_`, a letter first, at most 48",
             Code.INPUT,
-            "--output names the file" if name else "",
+            f"tcplab new {stem[1]} writes {name}" if stem else "--output names the file" if name else "",
         )
     file = output or Path(f"{name}.yaml")
     if file.exists():

@@ -7,8 +7,10 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tcplab.safe_text import visible
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 # Spaces between two columns.
 _GAP = 2
+# Characters of a line of a text that goes on in the next one, at the least.
+_LEAST = 24
 JSON_VERSION = 1
 """Of the documents that `--json` prints: docs/json.md. It grows when a name or a meaning changes."""
 
@@ -146,35 +150,49 @@ def width() -> int:
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
     """Print aligned columns under their names; those named in `right` hold numbers.
 
-    On a terminal that is too narrow for that, each row becomes a block of lines.
+    On a terminal that is too narrow the widest column of texts goes on in the next line. Where its words, such as
+    paths, would have no room, each row becomes a block of lines.
     """
     texts = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
-    if sum(widths) + _GAP * (len(widths) - 1) > width():
-        name_width = max(map(len, columns))
-        for row in texts:
-            for name, cell in zip(columns, row, strict=True):
-                if cell:
-                    say(f"{name:<{name_width}}  {cell}")
-            say()
-        return
+    excess = sum(widths) + _GAP * (len(widths) - 1) - width()
+    if excess > 0:
+        widest = max(range(len(columns)), key=lambda index: (columns[index] not in right) * widths[index])
+        widths[widest] -= excess
+        words = [word for row in texts for word in row[widest].split()]
+        least = max(_LEAST, len(columns[widest]), *map(len, words))
+        if columns[widest] in right or widths[widest] < least:
+            name_width = max(map(len, columns))
+            for row in texts:
+                for name, cell in zip(columns, row, strict=True):
+                    if cell:
+                        say(f"{name:<{name_width}}  {cell}")
+                say()
+            return
 
-    def line(cells: Sequence[str]) -> str:
-        aligned = (
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for name, cell, width in zip(columns, cells, widths, strict=True)
-        )
-        return (" " * _GAP).join(aligned).rstrip()
+    def lines(cells: Sequence[str]) -> Iterator[str]:
+        wrapped = [
+            wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
+            for cell, width in zip(cells, widths, strict=True)
+        ]
+        for line in zip_longest(*wrapped, fillvalue=""):
+            aligned = (
+                cell.rjust(width) if name in right else cell.ljust(width)
+                for name, cell, width in zip(columns, line, widths, strict=True)
+            )
+            yield (" " * _GAP).join(aligned).rstrip()
 
+    (heading,) = lines(columns)
     if _for_people():
         from rich.console import Console
         from rich.text import Text
 
-        Console().print(Text(line(columns), style="bold"), soft_wrap=True)
+        Console().print(Text(heading, style="bold"), soft_wrap=True)
     else:
-        say(line(columns))
+        say(heading)
     for row in texts:
-        say(line(row))
+        for line in lines(row):
+            say(line)
 
 
 def _plain(data: Any) -> Any:
