@@ -113,7 +113,7 @@ class Grid:
 
         table = Table(title=self.title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
         if self.left_out:
-            table.caption = f"On a wider terminal, or piped: {', '.join(reversed(self.left_out))}"
+            table.caption = f"On a wider terminal, or piped: {', '.join(reversed(self.left_out))}\n"
             table.caption_justify = "left"
         columns = zip(*self.rows, strict=True)
         for heading, column in zip(self.headings, columns, strict=True):

@@ -55,6 +55,12 @@ def test_columns_without_room_are_named(table: object) -> None:
     assert "On a wider terminal" not in printed(table, 200)
 
 
+def test_a_blank_line_comes_before_the_next_table(table: object) -> None:
+    for width in (60, 200):
+        before = printed(table, width).partition("Bottlenecks, steady state")[0]
+        assert before.splitlines()[-1].strip() == ""
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_a_comparison_has_flows_figures_and_values_on_a_terminal_of_any_width(
     tmp_path: Path, width: int
