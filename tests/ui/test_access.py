@@ -97,6 +97,17 @@ def test_a_network_is_drawn_and_simulated_by_keys_alone(page: Page, served: Serv
     page.keyboard.press("f")
     expect(page.locator(".arc-label")).to_have_text("flow1 · cubic")
     expect(chart(page, "Congestion window")).to_have_attribute("data-lines", "1")
+    # Two of three nodes.
+    page.keyboard.press("r")
+    expect(page.locator(".device")).to_have_count(3)
+    reach(page, "host h2")
+    page.keyboard.press("Enter")
+    reach(page, "router r1")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.press("l")
+    expect(page.locator(".wire-label")).to_have_count(2)
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
     # Settings of a link.
     reach(page, "Link h1-h2")
     page.keyboard.press("Enter")

@@ -172,7 +172,7 @@ def test_a_drawing_of_one_node_asks_for_another(page: Page, served: Served) -> N
     expect(page.locator(".next")).to_have_text("Next: add another node.")
     write(page, "tcplab: 1\nname: x\nnetwork: {nodes: [a, b], links: []}\nflows: []\nduration: 1 s\n")
     expect(page.locator(".next")).to_have_text(
-        "Next: drag from the edge of one node to another to link them."
+        "Next: drag from the edge of one node to another to link them, or select both and press L."
     )
 
 

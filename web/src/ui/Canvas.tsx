@@ -396,9 +396,9 @@ function Inner() {
       {drawing.nodes.length > 0 && !drawing.flows.length && (
         <p className="next">
           {drawing.links.length
-            ? "Next: choose Flow and drag from the sender to the receiver."
+            ? "Next: choose Flow and drag from the sender to the receiver, or select both and press F."
             : drawing.nodes.length > 1
-              ? "Next: drag from the edge of one node to another to link them."
+              ? "Next: drag from the edge of one node to another to link them, or select both and press L."
               : "Next: add another node."}
         </p>
       )}

@@ -43,10 +43,10 @@ export function Tools({ tool, chosen, add, use: choose, arrange, align, duplicat
         ))}
       </div>
       <div className="toolset">
-        <button aria-pressed={tool === "link"} onClick={() => choose("link")} title="Drag from one node's edge to another to link them (L)">
+        <button aria-pressed={tool === "link"} onClick={() => choose("link")} title="Drag from one node's edge to another to link them, or select both and press L">
           Link
         </button>
-        <button aria-pressed={tool === "flow"} onClick={() => choose("flow")} title="Drag from one host's edge to another to send a flow (F)">
+        <button aria-pressed={tool === "flow"} onClick={() => choose("flow")} title="Drag from one host's edge to another to send a flow, or select both and press F">
           <Icon name="flow" /> Flow
         </button>
       </div>
