@@ -174,6 +174,10 @@ def test_a_drawing_of_one_node_asks_for_another(page: Page, served: Served) -> N
     expect(page.locator(".next")).to_have_text(
         "Next: drag from the edge of one node to another to link them, or select both and press L."
     )
+    # A phone shows all of it.
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.locator(".next").evaluate("(said) => said.scrollWidth <= said.clientWidth")
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 GENERATED = """tcplab: 1

@@ -12,7 +12,7 @@ export function Begin({ begun }: { begun: () => void }) {
         Add hosts, routers and switches with the buttons above or the keys <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag from the
         edge of one node to another to link them. Then choose Flow and drag from the sender to the receiver.
       </p>
-      <p>
+      <p className="keys">
         By keys: <kbd>Enter</kbd> selects a node, <kbd>Shift</kbd>+<kbd>Enter</kbd> one more; <kbd>L</kbd> links the two, <kbd>F</kbd> sends a flow.
       </p>
       <p>Or start from a template:</p>
