@@ -45,7 +45,7 @@ impl Document {
     /// A document of data that does not come from a text.
     #[staticmethod]
     fn of(data: &Bound<'_, PyAny>, name: &str) -> PyResult<Document> {
-        Ok(Document(tcplab_scenario::Document { root: node(data, &Mark::nowhere(name), 0)? }))
+        Ok(Document(node(data, &Mark::nowhere(name), 0)?.into()))
     }
 
     /// The part at a path; None if there is none.

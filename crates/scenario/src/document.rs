@@ -166,17 +166,67 @@ impl Node {
 pub struct Document {
     /// The outermost value.
     pub root: Node,
+    /// Mistakes of any plan or study in it.
+    duplicates: Vec<Duplicate>,
+}
+
+/// A key that is given twice: the first is the one that is read.
+#[derive(Clone, Debug)]
+struct Duplicate {
+    first: Mark,
+    mistake: Mistake,
+}
+
+impl From<Node> for Document {
+    fn from(root: Node) -> Document {
+        Document { root, duplicates: Vec::new() }
+    }
 }
 
 impl Document {
-    /// The document of a YAML text called `name`.
+    /// The document of a YAML text called `name`. Duplicate keys leave the rest to be read.
     pub fn parse(text: &[u8], name: &str) -> Result<Document, Mistakes> {
         Document::parse_at_most(text, name, MAX_BYTES, MAX_VALUES)
     }
 
     /// The same without bounds on its length: of a file that tcplab wrote.
     pub fn parse_unbounded(text: &str, name: &str) -> Result<Document, Mistakes> {
-        Document::parse_at_most(text.as_bytes(), name, usize::MAX, usize::MAX)
+        Document::parse_at_most(text.as_bytes(), name, usize::MAX, usize::MAX)?.without_duplicates()
+    }
+
+    /// The document, unless a key is given twice.
+    pub(crate) fn without_duplicates(self) -> Result<Document, Mistakes> {
+        if self.duplicates.is_empty() { Ok(self) } else { Err(Mistakes::new(self.duplicates())) }
+    }
+
+    /// The mistakes about keys that are given twice.
+    pub(crate) fn duplicates(&self) -> Vec<Mistake> {
+        self.duplicates.iter().map(|one| one.mistake.clone()).collect()
+    }
+
+    /// Where keys are given twice: nothing may be concluded from their values.
+    pub(crate) fn doubtful(&self) -> Vec<Vec<Step>> {
+        fn within(node: &Node, path: &mut Vec<Step>, known: &[Duplicate], found: &mut Vec<Vec<Step>>) {
+            for entry in node.entries() {
+                path.push(Step::Key(entry.key.clone()));
+                let at = (entry.mark.line, entry.mark.column);
+                if known.iter().any(|one| (one.first.line, one.first.column) == at) {
+                    found.push(path.clone());
+                }
+                within(&entry.value, path, known, found);
+                path.pop();
+            }
+            for (index, item) in node.items().iter().enumerate() {
+                path.push(Step::Item(index));
+                within(item, path, known, found);
+                path.pop();
+            }
+        }
+        let mut found = Vec::new();
+        if !self.duplicates.is_empty() {
+            within(&self.root, &mut Vec::new(), &self.duplicates, &mut found);
+        }
+        found
     }
 
     fn parse_at_most(text: &[u8], name: &str, bytes: usize, maximum: usize) -> Result<Document, Mistakes> {
@@ -191,13 +241,13 @@ impl Document {
         }
         let text = decoded(text, name)?;
         let source = Source::new(name, text);
-        let root = yaml::read(text, &source, maximum).map_err(Mistakes::new)?;
-        Ok(Document { root })
+        let (root, duplicates) = yaml::read(text, &source, maximum).map_err(Mistakes::new)?;
+        Ok(Document { root, duplicates })
     }
 
     /// The part of it at `path`, whose mistakes still say where they stand.
     pub fn part(&self, path: &[Step]) -> Option<Document> {
-        Some(Document { root: self.node(path)?.clone() })
+        Some(self.node(path)?.clone().into())
     }
 
     /// The value at `path`, if it is there.
@@ -282,7 +332,8 @@ mod tests {
     use super::*;
 
     fn mistakes(text: &str) -> String {
-        Document::parse(text.as_bytes(), "f.yaml").expect_err("a mistake").to_string()
+        let read = Document::parse(text.as_bytes(), "f.yaml").and_then(Document::without_duplicates);
+        read.expect_err("a mistake").to_string()
     }
 
     #[test]

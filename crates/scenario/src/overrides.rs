@@ -71,7 +71,7 @@ impl Override {
         }
         // Read in its place, so that what is wrong stands where it does in the override.
         let by = path.chars().count() + 1;
-        match Document::parse(value.as_bytes(), "--set") {
+        match Document::parse(value.as_bytes(), "--set").and_then(Document::without_duplicates) {
             Ok(mut document) => {
                 document.root.relocate(&source, by);
                 Ok(Override { keys, value: document.root })

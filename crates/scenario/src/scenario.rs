@@ -29,7 +29,8 @@ pub fn plan(mut document: Document, sets: &[String], around: &dyn Surroundings) 
     }
     // Before the overrides, which may concern these keys, and after them, for they may bring some.
     renamed::rename(&mut document);
-    let mut found = overrides::apply(&mut document, sets);
+    let (mut found, doubtful) = (document.duplicates(), document.doubtful());
+    found.extend(overrides::apply(&mut document, sets));
     renamed::rename(&mut document);
     let reading = reader::read(&document, &MARKED);
     found.extend(reading.found);
@@ -38,7 +39,7 @@ pub fn plan(mut document: Document, sets: &[String], around: &dyn Surroundings) 
     };
     pairs::spread(&mut scenario);
     let layout = Layout::new(&scenario, around);
-    found.extend(check(&layout, &document, &reading.refused));
+    found.extend(check(&layout, &document, &[doubtful, reading.refused].concat()));
     if found.is_empty() { Ok(expand(&layout)) } else { Err(Mistakes::new(found)) }
 }
 

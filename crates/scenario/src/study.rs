@@ -11,8 +11,9 @@ use crate::schema::STUDY;
 /// The keys of a study in base units, with every default filled in; the scenario inside is as written.
 pub fn study(document: &Document) -> Result<Json, Mistakes> {
     let reading = reader::read(document, &STUDY);
-    if !reading.found.is_empty() {
-        return Err(Mistakes::new(reading.found));
+    let found = [document.duplicates(), reading.found].concat();
+    if !found.is_empty() {
+        return Err(Mistakes::new(found));
     }
     let file = serde_json::from_value::<Study>(reading.value.unwrap_or_default());
     file.and_then(serde_json::to_value).map_err(|error| {

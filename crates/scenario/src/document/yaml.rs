@@ -7,33 +7,44 @@ use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
-use super::{Entry, Mark, Node, Source, Value};
+use super::{Duplicate, Entry, Mark, Node, Source, Value};
 use crate::error::Mistake;
 use crate::quantity::quoted;
 
 const MAX_DEPTH: usize = 24;
 const COLON: &str = "a colon needs a space after it";
 
-/// The outermost value of `source`'s text, with `maximum` values at most; what is wrong with it.
-pub(super) fn read(text: &str, source: &Arc<Source>, maximum: usize) -> Result<Node, Vec<Mistake>> {
+/// The outermost value of `source`'s text, with `maximum` values at most, and its duplicate keys; or what is wrong.
+pub(super) fn read(
+    text: &str,
+    source: &Arc<Source>,
+    maximum: usize,
+) -> Result<(Node, Vec<Duplicate>), Vec<Mistake>> {
     let mut builder = Builder {
         source: source.clone(),
         mistakes: Vec::new(),
+        duplicates: Vec::new(),
         anchors: HashMap::new(),
         values: 0,
         maximum,
         open: Vec::new(),
     };
     match builder.document(text) {
-        Some(root) if builder.mistakes.is_empty() => Ok(root),
-        _ => Err(builder.mistakes),
+        Some(root) if builder.mistakes.is_empty() => Ok((root, builder.duplicates)),
+        _ => {
+            let duplicates = builder.duplicates.into_iter().map(|one| one.mistake);
+            Err(builder.mistakes.into_iter().chain(duplicates).collect())
+        }
     }
 }
 
 /// Builds nodes from events.
 struct Builder {
     source: Arc<Source>,
+    /// Mistakes that leave the text unreadable.
     mistakes: Vec<Mistake>,
+    /// Keys that are given twice.
+    duplicates: Vec<Duplicate>,
     anchors: HashMap<usize, Node>,
     values: usize,
     /// So many values at most.
@@ -215,7 +226,8 @@ impl Builder {
             } else if let Some(first) = entries.iter().find(|entry| entry.key == name) {
                 let line = first.mark.line;
                 let message = format!("duplicate key {} (first in line {line})", quoted(&name));
-                self.refuse(&key.mark, &message);
+                let mistake = key.mark.mistake("", "", &message, "");
+                self.duplicates.push(Duplicate { first: first.mark.clone(), mistake });
             } else {
                 entries.push(Entry { key: name, mark: key.mark, value });
             }
