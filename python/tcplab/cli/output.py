@@ -150,8 +150,8 @@ def width() -> int:
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
     """Print aligned columns under their names; those named in `right` hold numbers.
 
-    On a terminal that is too narrow the widest column of texts goes on in the next line. Where its words, such as
-    paths, would have no room, each row becomes a block of lines.
+    On a terminal that is too narrow the widest column of texts goes on in the next line. Where its words,
+    such as paths, would have no room, each row becomes a block of lines.
     """
     texts = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]

@@ -39,8 +39,8 @@ class Listed:
 def list_results(root: Path | str, on_error: Callable[[ResultsError], None] = lambda _: None) -> list[Listed]:
     """Every result directory and every study at or below `root`, newest first.
 
-    A result whose manifest cannot be read is `damaged`, and says why: a listing shows what is there. `on_error`
-    gets an error for each other directory that cannot be read.
+    A result whose manifest cannot be read is `damaged`, and says why: a listing shows what is there.
+    `on_error` gets an error for each other directory that cannot be read.
     """
     found: list[Listed] = []
     for folder, below, files in walk(root, on_error):

@@ -341,7 +341,7 @@ class Server:
     # Studies.
 
     async def study(self, request: Request) -> Response:
-        """A study's cells and their figures; no content where its process has not read its file, or could not."""
+        """A study's cells and their figures; no content where its file is not read yet, or could not be."""
         name = request.query_params.get("path", "")
         asked = self.folder.path(name)
         if self.jobs.knows(asked) and not library.is_study(asked):

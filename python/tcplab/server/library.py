@@ -251,9 +251,7 @@ def study_results(path: Path) -> dict[str, Any]:
     found = open_results(path)
     # The data set on disk is that of the study's end.
     cells = {cell.id: cell for cell in found.outcome.cells}
-    done = [
-        one for one in found.outcome.done if found.store.run_dir(cells[one.cell], one.repetition) in over
-    ]
+    done = [one for one in found.outcome.done if found.store.run_dir(cells[one.cell], one.repetition) in over]
     so_far = dataset(found.outcome.cells, done, axes_of(found.study))
     summary = summary_of(found.study, found.outcome.cells, so_far, level=found.level)
     judgements = found.judgements if (path / RESULTS_FILE).is_file() else []

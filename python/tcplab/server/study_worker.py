@@ -1,7 +1,7 @@
 """A study in a process of its own: `python -m tcplab.server.study_worker DIR [FILE [--quick]]`.
 
-It says in a line of JSON what there is to do, when a run is over, and when the report is written. Ctrl-C (SIGINT) ends it. Without a file
-it resumes the study of the directory: only missing runs are made.
+It says in a line of JSON what there is to do, when a run is over, and when the report is written. Ctrl-C
+(SIGINT) ends it. Without a file it resumes the study of the directory: only missing runs are made.
 """
 
 from __future__ import annotations

@@ -162,7 +162,8 @@ class Store:
         """The state of a run on disk.
 
         `done`: made from this plan, and whole. `changed`: made from another plan. `damaged`: it was done, and
-        its files are no longer as they were written, or its manifest cannot be read. `failed`: it was tried. Else `missing`.
+        its files are no longer as they were written, or its manifest cannot be read. `failed`: it was tried.
+        Else `missing`.
         """
         run_dir = self.run_dir(cell, repetition)
         if not run_dir.is_dir():

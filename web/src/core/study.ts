@@ -52,7 +52,7 @@ export function square(found: StudyResults, metric: string, labels: Record<strin
 
 export const isFailed = ({ status }: { status: string }): boolean => status === "failed";
 
-/** What a study that goes on does. */
+/** The present work of a study that goes on. */
 export function progressOf({ repetition, repeat, reporting }: Pick<Job, "repetition" | "repeat" | "reporting">): string {
   if (reporting) return "writing the report";
   return repeat ? `${repetition} of ${runs(repeat)}` : "starting";
@@ -64,7 +64,7 @@ export const shareOf = ({ repetition, repeat, reporting }: Pick<Job, "repetition
 
 const runs = (count: number, what = "") => `${count} ${what}${count === 1 ? "run" : "runs"}`;
 
-/** What a resumed study does, in words: nothing about runs that would fail again. */
+/** The runs that a resumed study makes, in words: none that would fail again. */
 export function resumed({ missing, failed }: StudyResults["left"]): string {
   return [missing && `make ${runs(missing, "missing ")}`, failed && `repeat ${runs(failed, "failed ")}`].filter(Boolean).join(", ");
 }

@@ -74,7 +74,7 @@ def test_a_comparison_has_flows_figures_and_values_on_a_terminal_of_any_width(
     table = text.partition("Differences are")[0]
     assert "Goodput" in table
     assert "±" in table
-    # What is asked for: the difference with its interval, then its percentage.
+    # The difference with its interval, then its percentage.
     assert re.search(r" [-+][\d.]+ ± [\d.]+ +[-+][\d.]+ ", table)
     # The first column of each line, put together: names go on in the next line.
     first = "".join(line[:23].split("  ")[0].strip() for line in table.splitlines())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from starlette.testclient import TestClient
 
@@ -98,7 +99,7 @@ def test_a_study_says_that_its_report_is_being_written(client: TestClient, root:
     )
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         name = client.post("/api/studies", json={"path": "grid.yaml"}).json()["id"]
-        jobs = []
+        jobs: list[dict[str, Any]] = []
         while not jobs or jobs[-1]["state"] not in ("done", "failed"):
             event = socket.receive_json()
             jobs += [event] if event.get("id") == name else []
