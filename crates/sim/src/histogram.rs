@@ -9,30 +9,28 @@ const BUCKETS: u64 = 1024;
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 /// Neighbouring buckets that are allocated together.
 const CHUNK: usize = 64;
-/// Chunks of an octave.
-const CHUNKS: usize = BUCKETS as usize / CHUNK;
 
 /// Samples that are counted together.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 40;
 
 /// A log-linear histogram of times. Memory grows with the chunks of an octave in use (256 B each), not with the
 /// samples: RTTs between 50 and 60 ms take 1.5 kB.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Histogram {
-    /// Samples that wait to be counted. With thousands of connections the buckets are not in the processor's cache, and the
-    /// waits for those of several samples overlap.
-    recent: [Span; TOGETHER],
+    sum: u128,
+    min: u64,
+    max: u64,
+    samples: u64,
     waiting: usize,
+    /// Buckets of samples that wait to be counted. With thousands of connections the counters are not in the processor's
+    /// cache: one wait then serves several samples.
+    recent: [u16; TOGETHER],
     /// The chunks in use, side by side.
     chunks: Vec<[u32; CHUNK]>,
     /// By chunk number, from `first` on: which of them that is, plus one; zero: it is not in use.
     places: Vec<u16>,
     first: usize,
-    count: u64,
-    sum: u128,
-    min: u64,
-    max: u64,
 }
 
 /// The row of a histogram in a table, ns; none without samples.
@@ -56,7 +54,12 @@ impl Histogram {
     /// Counts one sample.
     #[inline]
     pub(crate) fn record(&mut self, sample: Span) {
-        self.recent[self.waiting % TOGETHER] = sample;
+        let value = sample.as_ns();
+        self.sum += u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.samples += 1;
+        self.recent[self.waiting % TOGETHER] = Self::bucket(value);
         self.waiting += 1;
         if self.waiting == TOGETHER {
             self.count_recent();
@@ -67,28 +70,23 @@ impl Histogram {
     #[inline(never)]
     fn count_recent(&mut self) {
         let recent = self.recent;
-        for sample in &recent[..std::mem::take(&mut self.waiting)] {
-            self.count(sample.as_ns());
+        for &bucket in &recent[..std::mem::take(&mut self.waiting)] {
+            self.count(usize::from(bucket));
         }
     }
 
     #[inline]
-    fn count(&mut self, value: u64) {
-        let (octave, bucket) = Self::place(value);
-        let number = octave * CHUNKS + bucket / CHUNK;
+    fn count(&mut self, bucket: usize) {
+        let number = bucket / CHUNK;
         let place = match self.places.get(number.wrapping_sub(self.first)) {
             Some(&place) if place > 0 => place,
             _ => self.add_chunk(number),
         };
-        let chunk = &mut self.chunks[usize::from(place) - 1];
-        chunk[bucket % CHUNK] = chunk[bucket % CHUNK].saturating_add(1);
-        self.min = if self.count == 0 { value } else { self.min.min(value) };
-        self.max = self.max.max(value);
-        self.count += 1;
-        self.sum += u128::from(value);
+        let counter = &mut self.chunks[usize::from(place) - 1][bucket % CHUNK];
+        *counter = counter.saturating_add(1);
     }
 
-    /// Makes the chunk numbered `number`, counted over all octaves; its place.
+    /// Makes the chunk numbered `number`; its place.
     #[cold]
     fn add_chunk(&mut self, number: usize) -> u16 {
         if self.places.is_empty() {
@@ -112,26 +110,24 @@ impl Histogram {
 
     /// Mean of all samples, ns, exact up to its rounding as a number; none without samples.
     fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+        (self.samples > 0).then(|| self.sum as f64 / self.samples as f64)
     }
 
     /// The smallest sample, ns, that `percent` of the samples do not exceed, to three significant digits.
     fn percentile(&self, percent: u64) -> Option<f64> {
-        if self.count == 0 {
+        if self.samples == 0 {
             return None;
         }
-        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1) as u64;
+        let rank = (u128::from(self.samples) * u128::from(percent)).div_ceil(100).max(1) as u64;
         let mut seen = 0;
         for (number, &place) in (self.first..).zip(&self.places) {
-            let Some(buckets) = usize::from(place).checked_sub(1).map(|place| &self.chunks[place]) else {
+            let Some(counters) = usize::from(place).checked_sub(1).map(|place| &self.chunks[place]) else {
                 continue;
             };
-            for (bucket, &count) in (number % CHUNKS * CHUNK..).zip(buckets.iter()) {
+            for (bucket, &count) in (number * CHUNK..).zip(counters.iter()) {
                 seen += u64::from(count);
                 if seen >= rank {
-                    return Some(
-                        Self::middle(number / CHUNKS, bucket).clamp(self.min as f64, self.max as f64),
-                    );
+                    return Some(Self::middle(bucket).clamp(self.min as f64, self.max as f64));
                 }
             }
         }
@@ -140,20 +136,38 @@ impl Histogram {
 
     /// Values below `BUCKETS` have a bucket each; above, an octave [2^k, 2^(k+1)) has `BUCKETS` of equal width.
     #[inline]
-    fn place(value: u64) -> (usize, usize) {
+    fn bucket(value: u64) -> u16 {
         if value < BUCKETS {
-            return (0, value as usize);
+            return value as u16;
         }
         let shift = 63 - value.leading_zeros() - BUCKET_BITS;
-        (shift as usize + 1, ((value >> shift) - BUCKETS) as usize)
+        // The first bit of what is left counts as one octave.
+        ((u64::from(shift) << BUCKET_BITS) + (value >> shift)) as u16
     }
 
-    fn middle(octave: usize, bucket: usize) -> f64 {
+    fn middle(bucket: usize) -> f64 {
+        let (octave, within) = (bucket >> BUCKET_BITS, bucket as u64 % BUCKETS);
         if octave == 0 {
-            return bucket as f64;
+            return within as f64;
         }
         let width = (1u64 << (octave - 1)) as f64;
-        (BUCKETS as f64 + bucket as f64) * width + (width - 1.0) / 2.0
+        (BUCKETS + within) as f64 * width + (width - 1.0) / 2.0
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+            samples: 0,
+            waiting: 0,
+            recent: [0; TOGETHER],
+            chunks: Vec::new(),
+            places: Vec::new(),
+            first: 0,
+        }
     }
 }
 
