@@ -12,63 +12,68 @@ use crate::packet::{Body, Packet};
 /// A body's place.
 pub(crate) type BodyId = u32;
 
-/// No place.
-const NONE: BodyId = BodyId::MAX;
+/// How many insertions ahead a free place is asked for.
+const AHEAD: usize = 6;
 
 #[derive(Debug)]
 struct Slot {
     body: Body,
     /// Packets that carry it.
     packets: u32,
-    /// The stream whose packets these are; of a free place: the next one.
-    stream_or_next: u32,
+    /// The stream whose packets these are.
+    stream: u32,
 }
 
 /// The bodies of all packets in a network.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     slots: Vec<Slot>,
-    /// The free place that is used next: the one left last, which is in the processor's cache still.
-    free: BodyId,
+    /// The free places. The one left last is used next, as it may be in the processor's cache still.
+    free: Vec<BodyId>,
 }
 
 impl Bodies {
     pub(crate) fn new() -> Bodies {
-        Bodies { slots: Vec::new(), free: NONE }
+        Bodies { slots: Vec::new(), free: Vec::new() }
+    }
+
+    /// A place for a body; none: there has to be one more.
+    #[inline]
+    fn free_place(&mut self) -> Option<BodyId> {
+        let id = self.free.pop()?;
+        if let Some(&soon) = self.free.len().checked_sub(AHEAD).and_then(|index| self.free.get(index)) {
+            self.prefetch(soon);
+        }
+        Some(id)
     }
 
     /// Keeps the body of a packet that `stream` sends.
     #[inline]
     pub(crate) fn insert(&mut self, body: Body, stream: u32) -> BodyId {
-        let id = self.free;
-        let Some(slot) = self.slots.get_mut(id as usize) else { return self.grow(body, stream) };
-        self.free = std::mem::replace(&mut slot.stream_or_next, stream);
-        slot.body = body;
-        slot.packets = 1;
+        let Some(id) = self.free_place() else { return self.grow(body, stream) };
+        self.slots[id as usize] = Slot { body, packets: 1, stream };
         id
     }
 
     /// The same for a segment, which is copied once.
     #[inline]
     pub(crate) fn insert_segment(&mut self, segment: &Segment, stream: u32) -> BodyId {
-        let id = self.free;
-        let Some(slot) = self.slots.get_mut(id as usize) else {
-            return self.grow(Body::Tcp(*segment), stream);
-        };
-        self.free = std::mem::replace(&mut slot.stream_or_next, stream);
+        let Some(id) = self.free_place() else { return self.grow(Body::Tcp(*segment), stream) };
+        let slot = &mut self.slots[id as usize];
         match &mut slot.body {
             // As a rule a segment was there before.
             Body::Tcp(place) => *place = *segment,
             other => *other = Body::Tcp(*segment),
         }
         slot.packets = 1;
+        slot.stream = stream;
         id
     }
 
     #[cold]
     fn grow(&mut self, body: Body, stream: u32) -> BodyId {
         let id = self.slots.len() as BodyId;
-        self.slots.push(Slot { body, packets: 1, stream_or_next: stream });
+        self.slots.push(Slot { body, packets: 1, stream });
         id
     }
 
@@ -129,14 +134,13 @@ impl Bodies {
         let slot = &mut self.slots[id as usize];
         slot.packets -= 1;
         if slot.packets == 0 {
-            slot.stream_or_next = self.free;
-            self.free = id;
+            self.free.push(id);
         }
     }
 
     /// The streams that have packets on their way; one with several may come several times.
     pub(crate) fn streams(&self) -> impl Iterator<Item = u32> {
-        self.slots.iter().filter(|slot| slot.packets > 0).map(|slot| slot.stream_or_next)
+        self.slots.iter().filter(|slot| slot.packets > 0).map(|slot| slot.stream)
     }
 
     /// How many are kept.
