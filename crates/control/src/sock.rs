@@ -80,66 +80,19 @@ pub struct TcpSock {
     pub icsk_ack_pending: u32,
     /// Acknowledgments the control has asked for, ever.
     pub tl_acks_asked: u32,
-    // struct tcp_sock: clocks, microseconds
+    // struct tcp_sock: what arriving data need, too; times in microseconds
     /// Now.
     pub tcp_mstamp: u64,
-    /// Send time of the packet that opened the present sampling window.
-    pub first_tx_mstamp: u64,
-    /// When `delivered` was last raised.
-    pub delivered_mstamp: u64,
     /// Now, nanoseconds, as of the last transmission or ACK.
     pub tcp_clock_cache: u64,
-    /// Earliest time pacing allows the next packet to leave, nanoseconds; not after `tcp_clock_cache` when unpaced.
-    pub tcp_wstamp_ns: u64,
-    // windows, segments
-    /// Congestion window.
-    pub snd_cwnd: u32,
-    /// Slow-start threshold.
-    pub snd_ssthresh: u32,
-    /// Linear increase counter.
-    pub snd_cwnd_cnt: u32,
-    /// The window's upper bound.
-    pub snd_cwnd_clamp: u32,
-    /// Window before the present reduction.
-    pub prior_cwnd: u32,
-    /// Threshold before the present reduction, for undo.
-    pub prior_ssthresh: u32,
-    // packets
     /// Sent and not cumulatively acknowledged.
     pub packets_out: u32,
     /// Selectively acknowledged.
     pub sacked_out: u32,
-    /// Taken for lost.
-    pub lost_out: u32,
-    /// Retransmitted and still out.
-    pub retrans_out: u32,
-    /// Maximum of packets out in the last round (for `is_cwnd_limited`).
-    pub max_packets_out: u32,
-    /// The window, not the application, limited the last round (0 or 1).
-    pub is_cwnd_limited: u32,
-    // sequence
     /// First unacknowledged sequence number.
     pub snd_una: u32,
     /// Next sequence number to send.
     pub snd_nxt: u32,
-    /// Sequence number at the time of the last reduction.
-    pub high_seq: u32,
-    /// Payload bytes of a full segment.
-    pub mss_cache: u32,
-    // RTT
-    /// Smoothed RTT, microseconds times 8.
-    pub srtt_us: u32,
-    /// Windowed minimum RTT (5 minutes), microseconds; `u32::MAX` before the first sample.
-    pub rtt_min_us: u32,
-    // delivery accounting (Linux's tcp_rate.c)
-    /// Packets delivered, duplicates excluded.
-    pub delivered: u32,
-    /// Packets delivered with an ECN mark.
-    pub delivered_ce: u32,
-    /// Packets taken for lost, ever.
-    pub lost: u32,
-    /// `delivered` value up to which samples are application-limited; 0: not limited.
-    pub app_limited: u32,
     /// Segments sent, retransmissions included.
     pub segs_out: u32,
     /// `ECN_*`.
@@ -148,18 +101,65 @@ pub struct TcpSock {
     pub rcv_nxt: u32,
     /// Up to where the acknowledgment asked for shall go.
     pub tl_ack_nxt: u32,
-    /// `ecn_flags` when it was asked for.
-    pub tl_ack_ecn_flags: u32,
-    /// The peer sends selective acknowledgments (0 or 1).
-    pub sack_ok: u32,
+    /// Smoothed RTT, microseconds times 8.
+    pub srtt_us: u32,
+    /// Windowed minimum RTT (5 minutes), microseconds; `u32::MAX` before the first sample.
+    pub rtt_min_us: u32,
+    // what ACKs need: the rate sample (Linux's tcp_rate.c)
+    /// Send time of the packet that opened the present sampling window.
+    pub first_tx_mstamp: u64,
+    /// When `delivered` was last raised.
+    pub delivered_mstamp: u64,
+    /// Earliest time pacing allows the next packet to leave, nanoseconds; not after `tcp_clock_cache` when unpaced.
+    pub tcp_wstamp_ns: u64,
+    // windows and packets, segments
+    /// Congestion window.
+    pub snd_cwnd: u32,
+    /// Slow-start threshold.
+    pub snd_ssthresh: u32,
+    /// Linear increase counter.
+    pub snd_cwnd_cnt: u32,
+    /// The window's upper bound.
+    pub snd_cwnd_clamp: u32,
+    /// Taken for lost.
+    pub lost_out: u32,
+    /// Retransmitted and still out.
+    pub retrans_out: u32,
+    /// Maximum of packets out in the last round (for `is_cwnd_limited`).
+    pub max_packets_out: u32,
+    /// The window, not the application, limited the last round (0 or 1).
+    pub is_cwnd_limited: u32,
+    // sequence and delivery
+    /// Sequence number at the time of the last reduction.
+    pub high_seq: u32,
+    /// Payload bytes of a full segment.
+    pub mss_cache: u32,
+    /// Packets delivered, duplicates excluded.
+    pub delivered: u32,
+    /// Packets delivered with an ECN mark.
+    pub delivered_ce: u32,
+    /// Packets taken for lost, ever.
+    pub lost: u32,
+    /// `delivered` value up to which samples are application-limited; 0: not limited.
+    pub app_limited: u32,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
-    /// State of a per-connection pseudo-random generator for the control.
-    pub tl_random: u64,
+    // the control itself
     /// The control's private state.
     pub tl_state: *mut core::ffi::c_void,
     /// The control's parameters.
     pub tl_params: *const core::ffi::c_void,
+    // what is rarely needed
+    /// Window before the present reduction.
+    pub prior_cwnd: u32,
+    /// Threshold before the present reduction, for undo.
+    pub prior_ssthresh: u32,
+    /// State of a per-connection pseudo-random generator for the control.
+    pub tl_random: u64,
+    /// `ecn_flags` when it was asked for.
+    pub tl_ack_ecn_flags: u32,
+    /// The peer sends selective acknowledgments (0 or 1).
+    pub sack_ok: u32,
 }
 
 /// Linux's `struct rate_sample`: what one ACK says about the delivery rate.

@@ -7,9 +7,10 @@
 
 use std::mem::offset_of;
 
-use tcplab_units::prefetch_start;
+use tcplab_units::prefetch_part;
 
 use crate::network::DirectionId;
+use crate::packet::Packet;
 use crate::sim_context::SimContext;
 use crate::stream::{Stream, StreamKind};
 use crate::tcp_stream::TcpStream;
@@ -59,8 +60,8 @@ struct Soon {
     turns: u32,
     /// So many packets are known.
     known: u32,
-    /// The stream of the last packet which is known, and whether it goes forward.
-    last: (u32, bool),
+    /// The conversation of the last packet which is known.
+    last: u32,
     /// The number of the next packet to arrive.
     next: u32,
     /// The ends of the packets at the turns by number, modulo their room: the stream's place, and whether packets to it go
@@ -71,15 +72,34 @@ struct Soon {
 impl Soon {
     const ROOM: u32 = 16;
 
+    /// The turns at which a step is taken.
+    const FOLLOWED: u32 = {
+        let [_, stream, end, behind] = STEPS;
+        1 << stream | 1 << end | 1 << behind
+    };
+
     /// The end of the packet that arrives after `ahead` others.
     #[inline]
     fn end(&mut self, ahead: u32) -> &mut (u32, bool) {
         &mut self.ends[(self.next.wrapping_add(ahead) % Soon::ROOM) as usize]
     }
 
+    /// The next packet that becomes known is `packet`, which goes to another end than the one before it.
+    #[inline(never)]
+    fn turn(&mut self, packet: &Packet, streams: &[Stream], sim: &SimContext) {
+        self.last = packet.conversation();
+        self.turns |= 1 << self.known;
+        let place = sim.recorder.place(packet.stream());
+        *self.end(self.known) = (place, packet.forward());
+        if let Some(stream) = streams.get(place as usize) {
+            prefetch_part::<0, { offset_of!(Stream, flow) }>(stream);
+            sim.schedule.prefetch_end_timers(place);
+        }
+    }
+
     /// The connection of the packet after `ahead` others, and its end, where it is the first packet to it.
     #[inline]
-    fn turn<'a>(&mut self, ahead: u32, streams: &'a [Stream]) -> Option<(&'a TcpStream, bool)> {
+    fn turned<'a>(&mut self, ahead: u32, streams: &'a [Stream]) -> Option<(&'a TcpStream, bool)> {
         if self.turns & 1 << ahead == 0 {
             return None;
         }
@@ -92,13 +112,13 @@ impl Soon {
     #[inline(never)]
     fn follow(&mut self, streams: &[Stream]) {
         let [_, stream, end, behind] = STEPS;
-        if let Some((tcp, _)) = self.turn(stream, streams) {
+        if let Some((tcp, _)) = self.turned(stream, streams) {
             tcp.prefetch();
         }
-        if let Some((tcp, forward)) = self.turn(end, streams) {
+        if let Some((tcp, forward)) = self.turned(end, streams) {
             tcp.prefetch_end(forward);
         }
-        if let Some((tcp, forward)) = self.turn(behind, streams) {
+        if let Some((tcp, forward)) = self.turned(behind, streams) {
             tcp.prefetch_behind_end(forward);
         }
     }
@@ -107,38 +127,29 @@ impl Soon {
 impl LookAhead {
     /// That of a network with so many directions.
     pub(crate) fn new(directions: usize) -> LookAhead {
-        let nothing = (u32::MAX, false);
-        let soon = Soon { turns: 0, known: 0, last: nothing, next: 0, ends: [nothing; Soon::ROOM as usize] };
-        LookAhead(vec![soon; directions])
+        let ends = [(u32::MAX, false); Soon::ROOM as usize];
+        LookAhead(vec![Soon { turns: 0, known: 0, last: u32::MAX, next: 0, ends }; directions])
     }
 
     /// A packet arrived by `direction`: asks for what the next ones will need.
+    #[inline]
     pub(crate) fn arrived(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
-        let [packet, stream, end, behind] = STEPS;
         let soon = &mut self.0[direction as usize];
         soon.turns >>= 1;
         soon.next = soon.next.wrapping_add(1);
         soon.known = soon.known.saturating_sub(1);
         let link = sim.network.peek(direction);
         link.prefetch(ENTRIES);
-        while soon.known <= packet
-            && let Some(upcoming) = link.upcoming(soon.known as usize)
+        while soon.known <= STEPS[0]
+            && let Some(packet) = link.upcoming(soon.known as usize)
         {
-            sim.bodies.prefetch(upcoming.body());
-            let (number, forward) = (upcoming.stream(), upcoming.forward());
-            if (number, forward) != soon.last {
-                soon.last = (number, forward);
-                soon.turns |= 1 << soon.known;
-                let place = sim.recorder.place(number);
-                *soon.end(soon.known) = (place, forward);
-                if let Some(stream) = streams.get(place as usize) {
-                    prefetch_start::<{ offset_of!(Stream, flow) }>(stream);
-                    sim.schedule.prefetch_end_timers(place);
-                }
+            sim.bodies.prefetch(packet.body());
+            if packet.conversation() != soon.last {
+                soon.turn(packet, streams, sim);
             }
             soon.known += 1;
         }
-        if soon.turns & (1 << stream | 1 << end | 1 << behind) != 0 {
+        if soon.turns & Soon::FOLLOWED != 0 {
             soon.follow(streams);
         }
     }

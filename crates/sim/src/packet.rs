@@ -108,7 +108,7 @@ impl Packet {
 
     /// The stream and the way it travels.
     #[inline]
-    fn conversation(&self) -> u32 {
+    pub(crate) fn conversation(&self) -> u32 {
         self.way as u32
     }
 

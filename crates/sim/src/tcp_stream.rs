@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Notice, Segment, TimeWait};
-use tcplab_units::{Time, prefetch_start};
+use tcplab_units::{Time, prefetch_part};
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
@@ -252,7 +252,7 @@ impl TcpStream {
     /// A segment will arrive soon: asks for the memory that it will need of this.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch_start::<{ offset_of!(TcpStream, rtt) + Histogram::RECENT }>(self);
+        prefetch_part::<0, { offset_of!(TcpStream, rtt) + Histogram::RECENT }>(self);
     }
 
     /// The same, for the end that it is sent to.

@@ -296,7 +296,9 @@ impl Connection {
 
     /// An ACK of any kind leaves.
     pub(crate) fn accecn_acknowledged(&mut self) {
-        self.ecn.accurate.marks_unacknowledged = 0;
+        if self.accurate() {
+            self.ecn.accurate.marks_unacknowledged = 0;
+        }
     }
 
     /// Counts a segment that arrived, of packets with `size` bytes of payload. The first data to arrive marked, and every

@@ -13,7 +13,9 @@ pub(crate) enum Limit {
     SendBuffer,
 }
 
+/// What is rarely needed comes last (see `Connection`).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Chrono {
     limit: Limit,
     since_us: u64,

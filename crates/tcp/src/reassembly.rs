@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 
 use crate::seq::{after, before};
 
-/// Disjoint ranges above `rcv_nxt`, ascending, and the blocks to report, most recent first.
+/// Disjoint ranges above `rcv_nxt`, ascending, and the blocks to report, most recent first. What ACKs need, too, comes last (see
+/// `Connection`).
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Reassembly {
+    blocks: [(u32, u32); 4],
     ranges: VecDeque<(u32, u32)>,
     /// Bytes held.
     bytes: u64,
-    blocks: [(u32, u32); 4],
     block_count: usize,
     /// A duplicate to report in the next ACK.
     dsack: Option<(u32, u32)>,

@@ -19,23 +19,17 @@ use crate::tlp::TailLoss;
 use crate::undo::Undo;
 
 /// Sequence and window, as far as controls do not see them, and the parts. The pacing rate is in `TcpSock`, where controls see
-/// it. Arriving data need the members before `tail_loss`, ACKs those before `undo` (see `Connection`).
+/// it. Arriving data need the end of `buffer`, what follows it, and the timeout (see `Connection`).
 #[repr(C)]
 pub(crate) struct Sender {
-    /// Duplicates the peer has reported, segments.
-    pub dsack_segments: u64,
-    /// When data was last sent, microseconds.
-    pub last_sent_us: u64,
+    pub chrono: Chrono,
     /// First timeout since something was last acknowledged, microseconds.
     pub first_timeout_us: u64,
+    pub buffer: SendBuffer,
     /// End of what the application has written.
     pub write_seq: u32,
     /// The peer's window.
     pub wnd: u32,
-    /// Largest payload the peer takes, options subtracted.
-    pub mss: u32,
-    /// Largest window the peer ever advertised.
-    pub max_window: u32,
     /// Segment that last updated the window.
     pub wl1: u32,
     /// End of the highest SACKed segment.
@@ -53,18 +47,26 @@ pub(crate) struct Sender {
     /// A timeout may prove spurious (RFC 5682).
     pub frto: bool,
     pub rtt: Rtt,
-    pub buffer: SendBuffer,
+    // What ACKs need.
+    /// When data was last sent, microseconds.
+    pub last_sent_us: u64,
     pub tail_loss: TailLoss,
-    pub prr: Prr,
-    pub small_queue: SmallQueue,
-    pub counters: Counters,
-    pub chrono: Chrono,
-    pub board: Scoreboard,
     pub persist: Persist,
+    pub small_queue: SmallQueue,
     pub rack: Rack,
     pub cwnd_use: CwndUse,
     pub latest_rate: LatestRate,
     pub control: Control,
+    pub counters: Counters,
+    pub board: Scoreboard,
+    // What is rarely needed.
+    /// Largest payload the peer takes, options subtracted.
+    pub mss: u32,
+    /// Largest window the peer ever advertised.
+    pub max_window: u32,
+    /// Duplicates the peer has reported, segments.
+    pub dsack_segments: u64,
+    pub prr: Prr,
     pub undo: Undo,
     pub sack_cache: SackCache,
 }

@@ -20,17 +20,18 @@ const WRITE: u64 = 131_072;
 const SEGMENT_HEADERS: u64 = 320 + 320;
 const SKB: u64 = 256;
 
+/// What is rarely needed comes first, and last what arriving data need (see `Connection`).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct SendBuffer {
-    /// `sk_sndbuf`.
-    limit: u64,
-    fixed: bool,
+    /// Ends of the buffers of one segment that the application pushed and that are not sent yet (`tcp_mark_push`).
+    pushes: VecDeque<u32>,
     /// Bytes the application wants to write that are not in the buffer yet; `u64::MAX`: without end.
     unwritten: u64,
-    /// The writer found no room (`SOCK_NOSPACE`).
-    writer_waits: bool,
     /// Bytes of the present write that are still to be taken.
     write_left: u64,
+    /// `sk_sndbuf`.
+    limit: u64,
     /// Bursts whose first segment is still out.
     bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
@@ -39,10 +40,11 @@ pub(crate) struct SendBuffer {
     last: u32,
     /// Where the first buffer ends of which some is not sent yet, if that is not the last one; behind `snd_nxt`: not known yet.
     first_end: u32,
-    /// Ends of the buffers of one segment that the application pushed and that are not sent yet (`tcp_mark_push`).
-    pushes: VecDeque<u32>,
     /// The latest of them (`pushed_seq`).
     pushed: u32,
+    fixed: bool,
+    /// The writer found no room (`SOCK_NOSPACE`).
+    writer_waits: bool,
 }
 
 impl SendBuffer {

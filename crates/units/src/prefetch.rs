@@ -14,11 +14,11 @@ pub fn prefetch<T: ?Sized>(value: &T) {
     ask(start.wrapping_add(size.saturating_sub(1)));
 }
 
-/// The same for its first `BYTES`, if it begins a line.
+/// The same for its bytes from `FROM` to before `TO`, if it begins a line.
 #[inline(always)]
-pub fn prefetch_start<const BYTES: usize>(value: &impl Sized) {
+pub fn prefetch_part<const FROM: usize, const TO: usize>(value: &impl Sized) {
     let start = core::ptr::from_ref(value).cast::<u8>();
-    for line in 0..BYTES.div_ceil(LINE) {
+    for line in FROM / LINE..TO.div_ceil(LINE) {
         ask(start.wrapping_add(line * LINE));
     }
 }
