@@ -149,7 +149,7 @@ pub struct TcpSock {
     pub tl_state: *mut core::ffi::c_void,
     /// The control's parameters.
     pub tl_params: *const core::ffi::c_void,
-    // what is rarely needed
+    // rarely needed
     /// Window before the present reduction.
     pub prior_cwnd: u32,
     /// Threshold before the present reduction, for undo.

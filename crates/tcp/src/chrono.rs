@@ -13,7 +13,7 @@ pub(crate) enum Limit {
     SendBuffer,
 }
 
-/// What is rarely needed comes last (see `Connection`).
+/// Rarely needed members come last (see `Connection`).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Chrono {

@@ -30,7 +30,7 @@ const NOTICES: usize = 1_024;
 ///
 /// With thousands of connections most of a segment's time is spent waiting for memory. So what arriving data need lies
 /// together: all up to the clocks and counters of `sk`, which have a line of the processor's cache, and a line of `snd`. What
-/// ACKs need follows each of the two. `prefetch` asks for no more. What is rarely needed fills the gaps and comes last.
+/// ACKs need follows each of the two. `prefetch` asks for no more. Rarely needed members fill the gaps and come last.
 #[repr(C, align(64))]
 pub struct Connection {
     pub(crate) last_invalid_us: u64,

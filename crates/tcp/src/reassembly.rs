@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::seq::{after, before};
 
-/// Disjoint ranges above `rcv_nxt`, ascending, and the blocks to report, most recent first. What ACKs need, too, comes last (see
-/// `Connection`).
+/// Disjoint ranges above `rcv_nxt`, ascending, and the blocks to report, most recent first. Members that ACKs need, too, come
+/// last (see `Connection`).
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Reassembly {

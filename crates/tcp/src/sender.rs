@@ -47,7 +47,7 @@ pub(crate) struct Sender {
     /// A timeout may prove spurious (RFC 5682).
     pub frto: bool,
     pub rtt: Rtt,
-    // What ACKs need.
+    // For ACKs.
     /// When data was last sent, microseconds.
     pub last_sent_us: u64,
     pub tail_loss: TailLoss,
@@ -59,7 +59,7 @@ pub(crate) struct Sender {
     pub control: Control,
     pub counters: Counters,
     pub board: Scoreboard,
-    // What is rarely needed.
+    // Rarely needed.
     /// Largest payload the peer takes, options subtracted.
     pub mss: u32,
     /// Largest window the peer ever advertised.

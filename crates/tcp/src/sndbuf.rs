@@ -20,7 +20,7 @@ const WRITE: u64 = 131_072;
 const SEGMENT_HEADERS: u64 = 320 + 320;
 const SKB: u64 = 256;
 
-/// What is rarely needed comes first, and last what arriving data need (see `Connection`).
+/// Rarely needed members come first, and last those for arriving data (see `Connection`).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SendBuffer {
