@@ -32,7 +32,8 @@ export function TopBar() {
     if (named.current && naming === undefined) name.current?.focus();
     named.current = naming !== undefined;
   }, [naming]);
-  const ready = Boolean(checked?.ok) && !broken;
+  // Text without an answer of the check is checked when it is run.
+  const ready = checked?.ok !== false && !broken;
   const dirty = text !== saved || store.documents.dirty;
 
   return (
