@@ -134,8 +134,11 @@ def test_a_resumed_study_is_the_one_that_was_asked_for(tcplab: Any, study: Any, 
     assert kept == {"engines": [], "sets": ["network.path.rtt=30 ms"], "repeat": 2, "seed": 7, "quick": True}
 
 
-def test_a_flow_alone_is_deterministic_in_tables_expectations_and_queries(tcplab: Any, study: Any) -> None:
-    file = study("repeat: 2", "repeat: 2\nbaseline: {cc: reno}\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
+def test_repetitions_that_do_not_vary_are_deterministic_in_tables_expectations_and_queries(
+    tcplab: Any, study: Any
+) -> None:
+    more = "vary: off\nbaseline: {cc: reno}\nexpect: [goodput(cc=reno) > 1 Gbit/s]"
+    file = study("duration: 1 s", f"duration: 1 s\n  {more}")
     ended = tcplab("study", file, "--output", "out", "--no-report")
     assert ended.returncode == 1
     assert ended.stdout.count("deterministic") >= 4

@@ -1,7 +1,8 @@
 """Which repetitions of a simulation are copies of the first, moved in time by their phase.
 
-A flow alone on links without random decisions meets the same packets whenever it starts. Its figures then
-differ by where samples fall, which is not how another run would differ.
+A flow alone on links without random decisions mostly meets the same packets whenever it starts. Its figures
+then differ by where samples fall, which is not how another run would differ. Where the ticks of its timestamps
+change how the receive window grows, its counts are others, and it is no copy.
 """
 
 from __future__ import annotations
