@@ -1,8 +1,8 @@
 """Which repetitions of a simulation are copies of the first, moved in time by their phase.
 
 A flow alone on links without random decisions mostly meets the same packets whenever it starts. Its figures
-then differ by where samples fall, which is not how another run would differ. Where the ticks of its timestamps
-change how the receive window grows, its counts are others, and it is no copy.
+then differ by where samples fall, which is not how another run would differ. The ticks of its timestamps may
+change how the receive window grows. Its counts then differ, and it is not a copy.
 """
 
 from __future__ import annotations
