@@ -209,7 +209,7 @@ SHARES: dict[str, Case] = {
     },
     "bbr1 beside bbr1, 1 BDP": beside(1, "bbr1", "bbr1"),
     **{
-        f"{one} beside cubic, 2 BDP": beside(2, one, "cubic")
+        f"{one} beside cubic, 2 BDP": beside(2, one, "cubic", **FIXED_BUFFERS.get(one, {}))
         for one in ("htcp", "illinois", "vegas", "westwood")
     },
     "dctcp beside dctcp, bursts": Case(
