@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use socket2::Socket;
 use tcplab_probe::clock;
-use tcplab_probe::sockets::Registry;
+use tcplab_probe::sockets::{Registry, Sample};
 
 use crate::Sink;
 use crate::echo::options::control;
@@ -62,9 +62,22 @@ impl Context {
 
     /// Has a socket sampled no more, after its last figures: the samples before may be of long before its end.
     pub(crate) fn unwatch(&self, socket: &Socket, ports: (u16, u16)) {
+        self.unwatch_with(socket, ports, |_| true);
+    }
+
+    /// The same for one that was not connected within the run: an answer to its SYN that came later is none.
+    pub(crate) fn unwatch_unanswered(&self, socket: &Socket, ports: (u16, u16)) {
+        self.unwatch_with(socket, ports, |last| !last.was_established());
+    }
+
+    fn unwatch_with(&self, socket: &Socket, ports: (u16, u16), counts: impl FnOnce(&Sample<'_>) -> bool) {
         let time = self.clock.now().min(self.clock.duration);
         let cc = control(socket);
-        self.registry.remove(ports, socket.as_raw_fd(), &cc, |last| self.sink.socket(time, last));
+        self.registry.remove(ports, socket.as_raw_fd(), &cc, |last| {
+            if counts(last) {
+                self.sink.socket(time, last);
+            }
+        });
     }
 
     /// Sleeps until `time` of the run; false if the run is over first.

@@ -258,7 +258,7 @@ impl Task<'_> {
                     }
                 };
                 socket::connect(&socket, address, self.context, watch)
-                    .inspect_err(|_| self.context.unwatch(&socket, self.ports(stream, &socket)))?;
+                    .inspect_err(|_| self.context.unwatch_unanswered(&socket, self.ports(stream, &socket)))?;
                 Ok(Some(socket))
             }
         }

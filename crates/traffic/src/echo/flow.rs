@@ -236,9 +236,13 @@ impl Part<'_> {
         (own, asked.map_or(other, SocketAddr::port), ipv6)
     }
 
-    fn finish(&self, slot: &Slot) {
+    fn finish(&self, slot: &Slot, connected: bool) {
         if let Some(socket) = lock(&slot.socket).as_ref() {
-            self.context.unwatch(socket, slot.ports());
+            if connected {
+                self.context.unwatch(socket, slot.ports());
+            } else {
+                self.context.unwatch_unanswered(socket, slot.ports());
+            }
         }
         *lock(&slot.socket) = None;
     }
@@ -357,12 +361,13 @@ impl Observer for Part<'_> {
             start: self.end.start(),
             end: done.max(self.end.start()),
             bytes_received: Some(slot.answered.load(Ordering::Relaxed)),
-            ports: socket.map(ports).map(|(own, other, _)| (own, other)),
+            // The other end's is not known any more once both have closed.
+            ports: socket.map(|_| slot.ports()),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
             complete: outcome.is_ok(),
             ..socket.map_or_else(|| slot.sent(), |socket| slot.settle(socket)).summary()
         };
-        self.finish(slot);
+        self.finish(slot, socket.is_some());
         self.context.sink.summary(flow, &summary);
         let broken = outcome.err().filter(|_| !self.ends());
         let event = if broken.is_some() { "aborted" } else { "closed" };
@@ -395,7 +400,7 @@ impl ServerObserver for Part<'_> {
         let clock = self.context.clock;
         let (flow, now) = (&self.end.flow, clock.now().min(clock.duration));
         let sent = slot.settle(socket).summary();
-        self.finish(slot);
+        self.finish(slot, true);
         let received = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
         let summary = Summary {
             stream: u64::from(greeting.client),
