@@ -14,6 +14,8 @@ from tcplab.results import Run
 # The limit of all these runs, far beyond the seconds they take.
 LIMIT = "120 s"
 TRANSFER = {"name": "bulk", "kind": "tcp", "bytes": "50 kB"}
+# How much later than on the wire a thread may see what happens, s: half of what would be another round trip.
+LATE = {"sim": 0.05, "kernel": 0.2}
 
 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
@@ -97,7 +99,8 @@ def test_timeouts_of_a_syn_are_events_though_no_connection_follows(
         # Null before Linux 6.7.
         expected = [] if counted is None else [1, 2]
         times = events.filter(flow=name)["time"].to_list()
-        assert [time / 1e9 for time in times] == pytest.approx(expected, abs=0.2)
+        # On a busy machine they are seen late, but not by half a second.
+        assert [time / 1e9 for time in times] == pytest.approx(expected, abs=0.4)
 
 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
@@ -131,18 +134,18 @@ def test_what_comes_after_the_end_of_the_run_does_not_count(engine: str, run: Ca
 def test_a_transfer_is_complete_when_all_has_arrived_though_the_run_ends_before_the_connection_does(
     engine: str, run: Callable[..., Run]
 ) -> None:
-    """All has arrived after a second; a FIN takes 200 ms there and is answered in another 200 ms."""
-    path = {"rate": "10 Mbit/s", "rtt": "400 ms"}
+    """All has arrived after 2.3 s; a FIN takes 450 ms there and is answered in another 450 ms."""
+    path = {"rate": "10 Mbit/s", "rtt": "900 ms"}
     kinds: list[dict[str, Any]] = [
         {"kind": "tcp", "bytes": "20 kB"},
         {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
         {"kind": "http", "sizes": ["1 kB"], "count": 1, "connections": 1},
     ]
     flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
-    done = run({"path": path}, flows, engine=engine, duration="1.1 s")
+    done = run({"path": path}, flows, engine=engine, duration="2.48 s")
     rows = done.flows.sort("flow")
     assert rows["complete"].to_list() == [True] * 3
-    assert [end / 1e9 for end in rows["end"]] == pytest.approx([1.01, 0.8, 0.8], abs=0.05)
+    assert [end / 1e9 for end in rows["end"]] == pytest.approx([2.26, 1.8, 1.8], abs=LATE[engine])
     assert done.tables["events"].filter(event="closed").is_empty()
 
 
@@ -151,7 +154,7 @@ def test_every_connection_is_established_and_closed_by_a_handshake(
     engine: str, run: Callable[..., Run]
 ) -> None:
     """An RTT after the SYN, and an RTT after the last byte, where nothing is in flight any more."""
-    path = {"rate": "100 Mbit/s", "rtt": "200 ms"}
+    path = {"rate": "100 Mbit/s", "rtt": "800 ms"}
     kinds: list[dict[str, Any]] = [
         {"kind": "tcp", "bytes": "2 kB"},
         {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
@@ -163,15 +166,16 @@ def test_every_connection_is_established_and_closed_by_a_handshake(
     events = done.tables["events"].sort("time")
     last = done.sockets.filter(node="left").group_by("flow").agg(pl.col("time", "inflight").last())
     # The last byte of a transfer is delivered halfway of the FIN's round trip.
-    after = [0.1, 0.2, 0.2, 0.2]
+    after = [0.4, 0.8, 0.8, 0.8]
+    late = LATE[engine]
     for flow, closing in zip(flows, after, strict=True):
         (row,) = done.flows.filter(flow=flow["name"]).to_dicts()
         (established,) = events.filter(flow=flow["name"], event="established")["time"]
         (closed,) = events.filter(flow=flow["name"], event="closed")["time"]
-        assert established / 1e9 == pytest.approx(0.2, abs=0.05)
-        assert (closed - row["end"]) / 1e9 == pytest.approx(closing, abs=0.05)
+        assert established / 1e9 == pytest.approx(0.8, abs=late)
+        assert (closed - row["end"]) / 1e9 == pytest.approx(closing, abs=late)
         (sample,) = last.filter(flow=flow["name"]).to_dicts()
-        assert (sample["inflight"], sample["time"] / 1e9) == (0, pytest.approx(closed / 1e9, abs=0.05))
+        assert (sample["inflight"], sample["time"] / 1e9) == (0, pytest.approx(closed / 1e9, abs=late))
     assert not done.intervals.select("flow", "stream", "time").is_duplicated().any()
     begin = done.intervals.select("flow", "stream", pl.col("time") - pl.col("duration"))
     assert not begin.is_duplicated().any()
