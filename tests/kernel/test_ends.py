@@ -16,6 +16,11 @@ LIMIT = "120 s"
 TRANSFER = {"name": "bulk", "kind": "tcp", "bytes": "50 kB"}
 # How much later than on the wire a thread may see what happens, s: half of what would be another round trip.
 LATE = {"sim": 0.05, "kernel": 0.2}
+# One request of each kind.
+ASKED: list[dict[str, Any]] = [
+    {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
+    {"kind": "http", "sizes": ["1 kB"], "count": 1, "connections": 1},
+]
 
 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
@@ -136,11 +141,7 @@ def test_a_transfer_is_complete_when_all_has_arrived_though_the_run_ends_before_
 ) -> None:
     """All has arrived after 2.3 s; a FIN takes 450 ms there and is answered in another 450 ms."""
     path = {"rate": "10 Mbit/s", "rtt": "900 ms"}
-    kinds: list[dict[str, Any]] = [
-        {"kind": "tcp", "bytes": "20 kB"},
-        {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
-        {"kind": "http", "sizes": ["1 kB"], "count": 1, "connections": 1},
-    ]
+    kinds = [{"kind": "tcp", "bytes": "20 kB"}, *ASKED]
     flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
     done = run({"path": path}, flows, engine=engine, duration="2.48 s")
     rows = done.flows.sort("flow")
@@ -155,12 +156,7 @@ def test_every_connection_is_established_and_closed_by_a_handshake(
 ) -> None:
     """An RTT after the SYN, and an RTT after the last byte, where nothing is in flight any more."""
     path = {"rate": "100 Mbit/s", "rtt": "800 ms"}
-    kinds: list[dict[str, Any]] = [
-        {"kind": "tcp", "bytes": "2 kB"},
-        {"kind": "request", "request": "100 B", "response": "1 kB", "count": 1},
-        {"kind": "http", "sizes": ["1 kB"], "count": 1, "connections": 1},
-        {"kind": "echo", "sizes": [100], "iterations": 1},
-    ]
+    kinds = [{"kind": "tcp", "bytes": "2 kB"}, *ASKED, {"kind": "echo", "sizes": [100], "iterations": 1}]
     flows = [{"name": f"f{number}", **kind} for number, kind in enumerate(kinds)]
     done = run({"path": path}, flows, engine=engine, timeout=LIMIT)
     events = done.tables["events"].sort("time")
