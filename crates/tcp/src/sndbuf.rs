@@ -225,9 +225,9 @@ impl Connection {
     /// Fills a buffer; false if there is no room for a new one (`tcp_sendmsg_locked`). A write begins with the question
     /// whether the application limits the rate; one that was asleep for want of room is not asked again.
     ///
-    /// Room is asked for only when a buffer is begun. A full buffer is sent at once, and from its front. So the
-    /// last buffer of a connection that is not paced takes more and more: with its window open it exceeds the
-    /// limit.
+    /// Room is asked for only when a buffer is begun. A full buffer is sent burst by burst, and from its front. So the last
+    /// buffer of a connection that is not paced takes more, beyond the limit, until half of the largest window was written:
+    /// then all of it is sent.
     fn take_one_buffer(&mut self) -> bool {
         let mut begun = self.last_buffer();
         if self.snd.buffer.write_left == 0 {
@@ -262,19 +262,20 @@ impl Connection {
         true
     }
 
-    /// Whether half of the largest window was written since the last push (`forced_push`).
+    /// Whether more than half of the largest window was written since the last push (`forced_push`).
     fn has_to_push(&self) -> bool {
-        let half = self.snd.buffer.pushed.wrapping_add(self.snd.max_window / 2);
-        self.chunk_segments() == 1 && after(self.snd.write_seq, half)
+        after(self.snd.write_seq, self.snd.buffer.pushed.wrapping_add(self.snd.max_window / 2))
     }
 
-    /// The segment written last will carry PSH: the writer ends, has to wait or has to push (`tcp_push`). A burst of several
+    /// The writer ends, has to wait or has to push (`tcp_push`). The segment written last will carry PSH; a burst of several
     /// carries it anyway.
     fn mark_push(&mut self) {
         let end = self.snd.write_seq;
-        if self.chunk_segments() == 1 && self.unsent() > 0 && self.snd.buffer.pushed != end {
+        if self.unsent() > 0 && self.snd.buffer.pushed != end {
             self.snd.buffer.pushed = end;
-            self.snd.buffer.pushes.push_back(end);
+            if self.chunk_segments() == 1 {
+                self.snd.buffer.pushes.push_back(end);
+            }
         }
     }
 

@@ -185,6 +185,22 @@ fn a_sender_is_busy_until_its_fin_is_acknowledged() {
     assert_eq!(t.end.info(t.now).busy_time.as_us(), 100_000);
 }
 
+/// Linux's `forced_push`: a full buffer is sent two segments at a time and takes as much again, until more than half of the
+/// largest window was written since the last push.
+#[test]
+fn a_writer_pushes_all_once_it_wrote_more_than_half_the_largest_window() {
+    let mut t = Script::client(&Config { send_buffer: Some(4_000), ..plain() }, "reno", 100.0);
+    t.write(u64::MAX);
+    // The largest window is that of the SYN-ACK: 60,000 bytes.
+    let mut round = |ms: f64, acked: u32| {
+        t.at(ms, ack(1 + 1_000 * acked).windowed(15_000));
+        t.sent().len()
+    };
+    let sent = [round(200.0, 10), round(300.0, 30), round(400.0, 40)];
+    // The congestion window would let 40 of the third go.
+    assert_eq!(sent, [10 + 20, 10, 32]);
+}
+
 #[test]
 fn a_fixed_send_buffer_bounds_what_is_out() {
     for pacing in [true, false] {
