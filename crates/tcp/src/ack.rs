@@ -308,6 +308,7 @@ impl Connection {
         }
         if acked > 0 {
             state.flags.data_acked = true;
+            self.keep_rest_of_buffer();
         }
         match self.snd.board.first() {
             Some(first) if first.has(SACKED) => state.flags.reneging = true,

@@ -176,6 +176,13 @@ impl Connection {
         }
     }
 
+    /// What an ACK leaves of a buffer takes a buffer (`tcp_trim_head`).
+    pub(crate) fn keep_rest_of_buffer(&mut self) {
+        if !self.snd.board.is_empty() {
+            self.set_burst_start(self.snd.board.head(), true);
+        }
+    }
+
     fn set_burst_start(&mut self, id: Id, is_start: bool) {
         if self.snd.board.get(id).has(BURST_START) == is_start {
             return;

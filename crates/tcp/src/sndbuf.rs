@@ -32,7 +32,7 @@ pub(crate) struct SendBuffer {
     write_left: u64,
     /// `sk_sndbuf`.
     limit: u64,
-    /// Bursts whose first segment is still out.
+    /// Bursts of which something is still out.
     bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
     chunk: u32,
@@ -95,12 +95,12 @@ impl SendBuffer {
         self.bursts_out += 1;
     }
 
-    /// The first segment of a burst was acknowledged.
+    /// The first segment of a burst was acknowledged; what is left of it is a burst again.
     pub(crate) fn note_burst_acked(&mut self) {
         self.bursts_out -= 1;
     }
 
-    /// Bursts whose first segment is still out.
+    /// Bursts of which something is still out.
     pub(crate) fn bursts_out(&self) -> u32 {
         self.bursts_out
     }
@@ -196,7 +196,7 @@ impl Connection {
     }
 
     /// Memory in use (`sk_wmem_queued`).
-    fn send_memory(&self) -> u64 {
+    pub(crate) fn send_memory(&self) -> u64 {
         let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
         self.snd.buffer.memory(end.wrapping_sub(self.sk.snd_una), self.unsent())
     }

@@ -14,6 +14,10 @@ impl Connection {
         assert_eq!(sk.lost_out, count(LOST), "lost_out");
         assert_eq!(sk.retrans_out, count(RETRANS), "retrans_out");
         assert_eq!(self.snd.buffer.bursts_out(), count(BURST_START), "bursts_out");
+        assert!(
+            self.snd.board.first().is_none_or(|first| first.has(BURST_START)),
+            "the first segment is that of a buffer"
+        );
         if self.sack_ok {
             assert_eq!(sk.sacked_out, count(SACKED), "sacked_out");
         }

@@ -153,6 +153,19 @@ fn without_bursts_each_segment_has_a_buffer_of_its_own() {
     assert_eq!(held(true), 40_000);
 }
 
+/// Linux frees a buffer once all of it is acknowledged. What is left of it takes its headers' room until then.
+#[test]
+fn what_an_ack_leaves_of_a_buffer_takes_room() {
+    let mut t = Script::client(&Config { send_buffer: Some(100_000), ..plain() }, "reno", 100.0);
+    t.write(6_000);
+    let memory = |t: &Script| t.end.send_memory();
+    assert_eq!((t.sent().len(), memory(&t)), (6, 6_000 + 3 * 896));
+    t.at(200.0, ack(1_001));
+    assert_eq!(memory(&t), 5_000 + 3 * 896);
+    t.at(200.1, ack(2_001));
+    assert_eq!(memory(&t), 4_000 + 2 * 896);
+}
+
 /// Linux keeps SACKed neighbours in one buffer. So a writer that waits for room goes on before the acknowledgment does.
 #[test]
 fn sacked_segments_leave_room_in_the_send_buffer() {
