@@ -176,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// What an ACK leaves of a buffer takes a buffer (`tcp_trim_head`).
+    /// The rest of a buffer that was partly acknowledged is a buffer (`tcp_trim_head`).
     pub(crate) fn keep_rest_of_buffer(&mut self) {
         if !self.snd.board.is_empty() {
             self.set_burst_start(self.snd.board.head(), true);

@@ -153,7 +153,7 @@ fn without_bursts_each_segment_has_a_buffer_of_its_own() {
     assert_eq!(held(true), 40_000);
 }
 
-/// Linux frees a buffer once all of it is acknowledged. What is left of it takes its headers' room until then.
+/// Linux frees a buffer once all of it is acknowledged. Its headers take room until then.
 #[test]
 fn what_an_ack_leaves_of_a_buffer_takes_room() {
     let mut t = Script::client(&Config { send_buffer: Some(100_000), ..plain() }, "reno", 100.0);
