@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tcplab_units::{Span, Time, prefetch_part};
+use tcplab_units::{Span, Time, prefetch_start};
 
 use crate::wake_up::WakeUp;
 
@@ -147,7 +147,7 @@ impl<P> DelayLine<P> {
     #[inline]
     pub(crate) fn prefetch(&self, ahead: usize) {
         if let Some(entry) = self.line.get(ahead) {
-            prefetch_part::<0, 1>(entry);
+            prefetch_start(entry);
         }
     }
 

@@ -201,6 +201,8 @@ fn with(mut base: Value, settings: Value) -> Value {
 
 /// CPU time of this thread by /proc/self/schedstat; zero where there is none.
 fn cpu_time() -> Duration {
+    // The kernel updates the figure when it schedules: without this it is up to a clock tick old, some milliseconds.
+    std::thread::yield_now();
     let schedstat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let ns = schedstat.split_whitespace().next().and_then(|ns| ns.parse().ok());
     Duration::from_nanos(ns.unwrap_or(0))

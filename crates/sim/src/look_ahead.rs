@@ -5,9 +5,7 @@
 //! way while others are served. It is reached by pointers, each of which must be there before the next is followed:
 //! hence the steps. No result depends on them.
 
-use std::mem::offset_of;
-
-use tcplab_units::prefetch_part;
+use tcplab_units::prefetch_start;
 
 use crate::network::DirectionId;
 use crate::packet::Packet;
@@ -92,7 +90,7 @@ impl Soon {
         let place = sim.recorder.place(packet.stream());
         *self.end(self.known) = (place, packet.forward());
         if let Some(stream) = streams.get(place as usize) {
-            prefetch_part::<0, { offset_of!(Stream, flow) }>(stream);
+            prefetch_start(stream);
             sim.schedule.prefetch_end_timers(place);
         }
     }

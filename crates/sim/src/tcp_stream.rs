@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Notice, Segment, TimeWait};
-use tcplab_units::{Time, prefetch_part};
+use tcplab_units::{Time, prefetch_part, prefetch_start};
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
@@ -249,16 +249,22 @@ impl TcpStream {
         }
     }
 
-    /// A segment will arrive soon: asks for the memory that it will need of this.
+    /// A segment will arrive soon: asks for the memory that it will need of this, whatever it brings.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        prefetch_part::<0, { offset_of!(TcpStream, rtt) + Histogram::RECENT }>(self);
+        prefetch_start(self);
     }
 
-    /// The same, for the end that it is sent to.
+    /// The same, for the end that it is sent to, and for what an ACK needs besides.
     #[inline]
     pub(crate) fn prefetch_end(&self, forward: bool) {
         let brings_acks = self.brings_acks(forward);
+        if brings_acks {
+            prefetch_part::<
+                { offset_of!(TcpStream, window) },
+                { offset_of!(TcpStream, rtt) + Histogram::RECENT },
+            >(self);
+        }
         if let Some(end) = &self.ends[usize::from(forward)] {
             end.prefetch(!brings_acks);
         }

@@ -11,7 +11,7 @@ mod rate;
 mod schema;
 mod time;
 
-pub use prefetch::{prefetch, prefetch_part};
+pub use prefetch::{prefetch, prefetch_part, prefetch_start};
 pub use probability::Probability;
 pub use rate::{Rate, write_scaled};
 pub use time::{Span, Time};
