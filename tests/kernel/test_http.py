@@ -62,6 +62,16 @@ def test_the_next_page_waits_for_all_objects_and_the_pause(run: Callable[..., Ru
     assert ((pages["begin"][1:] - pages["end"][:-1]) >= 100_000_000).all()
 
 
+@pytest.mark.parametrize("think", ["0 s", "30 ms"])
+def test_the_connections_used_last_are_used_next(think: str, run: Callable[..., Run]) -> None:
+    flow = web(page=2, connections=4, count=12, think=think)
+    used = {
+        engine: run(network(), [flow], engine=engine, timeout="60 s").fetches["stream"].n_unique()
+        for engine in ("sim", "kernel")
+    }
+    assert used == {"sim": 2, "kernel": 2}
+
+
 def test_a_flow_without_a_number_of_pages_is_complete_when_its_time_is_over(run: Callable[..., Run]) -> None:
     done = run(network(), [web(duration="2 s")], duration="3 s")
     assert done.flows["complete"].all()

@@ -11,39 +11,17 @@ use crate::tcp_stream::SERVER;
 
 /// The client of a flow, whose connections share its work.
 #[derive(Debug)]
-pub(crate) struct Browser {
-    pages: Pages,
-    /// Streams without work.
-    idle: Vec<u32>,
-}
+pub(crate) struct Browser(Pages);
 
 impl Browser {
     /// One that loads pages of `web` until `stop`, for the flow `name` in a run with `seed`.
     pub(crate) fn new(web: &Web, seed: u64, name: &str, stop: Time) -> Browser {
-        Browser { pages: Pages::new(web, Requests::new(web, seed, name), stop), idle: Vec::new() }
+        Browser(Pages::new(web, Requests::new(web, seed, name), stop))
     }
 
-    /// The next step of the connection of `stream`, which has no work.
-    fn next(&mut self, stream: u32, now: Time) -> Next {
-        let next = self.pages.next(now);
-        if matches!(next, Next::Wait(_)) {
-            self.idle.push(stream);
-        }
-        next
-    }
-
-    /// A connection broke, perhaps before the response to `fetch` had come. Those that wait, which are to see what
-    /// there is to do.
-    fn retry(&mut self, fetch: Option<Fetch>) -> Vec<u32> {
-        if let Some(fetch) = fetch {
-            self.pages.retry(fetch);
-        }
-        std::mem::take(&mut self.idle)
-    }
-
-    /// Those that wait, where there is something to do for them.
+    /// The streams that wait and have something to do.
     pub(crate) fn woken(&mut self) -> Vec<u32> {
-        if self.pages.has_work() { std::mem::take(&mut self.idle) } else { Vec::new() }
+        self.0.wanted()
     }
 }
 
@@ -85,7 +63,7 @@ impl Http {
         let now = context.now();
         let stream = context.endpoints.stream;
         let Some(browser) = context.browser() else { return };
-        match browser.next(stream, now) {
+        match browser.0.next(stream, now) {
             Next::Fetch(fetch) => {
                 let before = client.bytes_received();
                 self.asked = Some(Asked { fetch, at: now, first_byte: None, before, cache: None });
@@ -155,8 +133,9 @@ impl Application for Http {
             cache,
         });
         self.asked = None;
+        let own = context.endpoints.stream;
         if let Some(browser) = context.browser() {
-            browser.pages.finish(now);
+            browser.0.finish(own, now);
         }
         self.go_on(connection, context);
         true
@@ -176,9 +155,15 @@ impl Application for Http {
         if std::mem::replace(&mut self.closed, true) {
             return;
         }
+        let stream = context.endpoints.stream;
         let fetch = self.asked.take().map(|asked| asked.fetch);
-        let idle = context.browser().map_or(Vec::new(), |browser| browser.retry(fetch));
-        context.wake_now(&idle);
+        if let Some(Browser(pages)) = context.browser() {
+            pages.leave(stream);
+            if let Some(fetch) = fetch {
+                pages.retry(fetch);
+            }
+        }
+        context.wake_browser();
     }
 
     fn complete(&self, _received: u64, end: Time, ended: bool) -> bool {

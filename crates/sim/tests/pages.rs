@@ -84,3 +84,13 @@ fn a_flow_without_a_number_of_pages_stops_in_time() {
     assert!(run.tables.fetches.page.iter().flatten().max() > Some(100));
     assert_eq!(run.tables.flows.complete.get(run.flow("f")), Some(true));
 }
+
+#[test]
+fn the_connections_used_last_are_used_next() {
+    let run = pages(4, json!({"page": 2}), None);
+    let mut streams = column(run.tables.fetches.stream.iter());
+    assert_eq!(streams.len(), 20);
+    streams.sort_unstable();
+    streams.dedup();
+    assert_eq!(streams.len(), 2, "{streams:?}");
+}

@@ -1,6 +1,6 @@
 //! The work of a web client's connections, one after the other: pages, their objects, ranges of these.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use tcplab_units::Time;
 
@@ -27,6 +27,8 @@ impl Fetch {
 }
 
 /// The work that the connections of one client share. It reads no clock: `now` is an argument.
+///
+/// Of connections without work, the one used last is used next, as browsers do: its window is open still.
 #[derive(Debug)]
 pub struct Pages {
     requests: Requests,
@@ -40,6 +42,36 @@ pub struct Pages {
     resume: Time,
     stop: Time,
     done: bool,
+    idle: Idle,
+}
+
+/// The connections without work, in the order in which they were last used.
+#[derive(Debug, Default)]
+struct Idle {
+    by_use: BTreeMap<u64, u32>,
+    used: HashMap<u32, u64>,
+    uses: u64,
+}
+
+impl Idle {
+    fn insert(&mut self, connection: u32) {
+        if !self.used.contains_key(&connection) {
+            self.uses += 1;
+            self.used.insert(connection, self.uses);
+            self.by_use.insert(self.uses, connection);
+        }
+    }
+
+    fn remove(&mut self, connection: u32) {
+        if let Some(used) = self.used.remove(&connection) {
+            self.by_use.remove(&used);
+        }
+    }
+
+    /// From the one used last on.
+    fn latest(&self) -> impl Iterator<Item = u32> {
+        self.by_use.values().rev().copied()
+    }
 }
 
 /// The next step of a connection.
@@ -65,22 +97,28 @@ impl Pages {
             resume: Time::ZERO,
             stop,
             done: false,
+            idle: Idle::default(),
         }
     }
 
-    /// The next step of a connection that has no work.
-    pub fn next(&mut self, now: Time) -> Next {
+    /// The next step of a connection that has no work. While those used after it can do all there is to do, it waits.
+    pub fn next(&mut self, connection: u32, now: Time) -> Next {
         if self.waiting.is_empty() && self.asked == 0 && now >= self.resume.min(self.stop) {
             self.begin_page(now);
         }
+        self.idle.insert(connection);
         if self.done {
+            self.idle.remove(connection);
             return Next::Close;
         }
-        if let Some(fetch) = self.waiting.pop_front() {
+        let is_wanted = self.idle.latest().take(self.waiting.len()).any(|wanted| wanted == connection);
+        if is_wanted && let Some(fetch) = self.waiting.pop_front() {
+            self.idle.remove(connection);
             self.asked += 1;
             return Next::Fetch(fetch);
         }
-        Next::Wait(if self.asked == 0 { self.resume.min(self.stop) } else { Time::NEVER })
+        let is_between = self.asked == 0 && self.waiting.is_empty();
+        Next::Wait(if is_between { self.resume.min(self.stop) } else { Time::NEVER })
     }
 
     fn begin_page(&mut self, now: Time) {
@@ -99,8 +137,9 @@ impl Pages {
         self.page += 1;
     }
 
-    /// A response has come.
-    pub fn finish(&mut self, now: Time) {
+    /// The response that `connection` waited for has come. It is the one used last.
+    pub fn finish(&mut self, connection: u32, now: Time) {
+        self.idle.insert(connection);
         self.asked -= 1;
         if self.asked == 0 && self.waiting.is_empty() {
             self.resume = now + self.web.think;
@@ -114,9 +153,17 @@ impl Pages {
         self.waiting.push_front(fetch);
     }
 
-    /// Whether connections that wait have something to do: a request, or to close.
-    pub fn has_work(&self) -> bool {
-        self.done || !self.waiting.is_empty()
+    /// A connection broke that had no work.
+    pub fn leave(&mut self, connection: u32) {
+        self.idle.remove(connection);
+    }
+
+    /// The connections that wait and have something to do, a request or to close. The one used last stands last.
+    pub fn wanted(&self) -> Vec<u32> {
+        let most = if self.done { usize::MAX } else { self.waiting.len() };
+        let mut wanted: Vec<u32> = self.idle.latest().take(most).collect();
+        wanted.reverse();
+        wanted
     }
 }
 
@@ -140,23 +187,40 @@ mod tests {
         let web = Web { page: 2, think: Span::from_ms(5), count: Some(2), ..Web::default() };
         let mut pages = pages(web, Time::NEVER);
         let at = |ms: u64| Time::ZERO + Span::from_ms(ms);
-        assert!(matches!(pages.next(at(0)), Next::Fetch(fetch) if fetch.page == 0));
-        assert!(matches!(pages.next(at(0)), Next::Fetch(fetch) if fetch.page == 0));
-        assert_eq!(pages.next(at(0)), Next::Wait(Time::NEVER));
-        pages.finish(at(10));
-        assert_eq!(pages.next(at(10)), Next::Wait(Time::NEVER));
-        pages.finish(at(12));
-        assert_eq!(pages.next(at(12)), Next::Wait(at(17)));
-        assert!(matches!(pages.next(at(17)), Next::Fetch(fetch) if fetch.page == 1));
+        assert!(matches!(pages.next(0, at(0)), Next::Fetch(fetch) if fetch.page == 0));
+        assert!(matches!(pages.next(1, at(0)), Next::Fetch(fetch) if fetch.page == 0));
+        assert_eq!(pages.next(2, at(0)), Next::Wait(Time::NEVER));
+        pages.finish(0, at(10));
+        assert_eq!(pages.next(0, at(10)), Next::Wait(Time::NEVER));
+        pages.finish(1, at(12));
+        assert_eq!(pages.next(1, at(12)), Next::Wait(at(17)));
+        assert!(matches!(pages.next(1, at(17)), Next::Fetch(fetch) if fetch.page == 1));
+    }
+
+    #[test]
+    fn the_connections_used_last_are_used_next() {
+        let mut pages = pages(Web { page: 2, ..Web::default() }, Time::NEVER);
+        let mut fetches = |connection| matches!(pages.next(connection, Time::ZERO), Next::Fetch(_));
+        assert_eq!([0, 1, 2, 3].map(&mut fetches), [true, true, false, false]);
+        for connection in [1, 0] {
+            pages.finish(connection, Time::ZERO);
+        }
+        // Those that have waited longer are not wanted, whoever asks first.
+        assert_eq!([3, 2].map(|other| pages.next(other, Time::ZERO)), [Next::Wait(Time::NEVER); 2]);
+        assert_eq!(pages.wanted(), [1, 0]);
+        assert!(matches!(pages.next(1, Time::ZERO), Next::Fetch(_)));
+        // One that breaks leaves its part to the next.
+        pages.leave(0);
+        assert_eq!(pages.wanted(), [3]);
+        assert!(matches!(pages.next(3, Time::ZERO), Next::Fetch(_)));
     }
 
     #[test]
     fn ranges_cover_an_object_and_a_broken_one_is_asked_for_again() {
         let web = Web { sizes: vec![10], ranges: 3, count: Some(1), ..Web::default() };
         let mut pages = pages(web, Time::NEVER);
-        let mut next = || pages.next(Time::ZERO);
         let ranges: Vec<Fetch> = (0..3)
-            .map(|_| match next() {
+            .map(|connection| match pages.next(connection, Time::ZERO) {
                 Next::Fetch(fetch) => fetch,
                 other => panic!("{other:?}"),
             })
@@ -165,19 +229,19 @@ mod tests {
             ranges.iter().map(|range| (range.offset, range.bytes)).collect::<Vec<_>>(),
             [(0, 3), (3, 3), (6, 4)]
         );
-        assert!(!pages.has_work());
+        assert_eq!((pages.next(3, Time::ZERO), pages.wanted()), (Next::Wait(Time::NEVER), vec![]));
         pages.retry(ranges[1]);
-        assert!(pages.has_work());
-        assert_eq!(pages.next(Time::ZERO), Next::Fetch(ranges[1]));
+        assert_eq!(pages.wanted(), [3]);
+        assert_eq!(pages.next(3, Time::ZERO), Next::Fetch(ranges[1]));
     }
 
     #[test]
     fn no_page_begins_after_the_stop() {
         let stop = Time::ZERO + Span::from_ms(1);
         let mut pages = pages(Web { think: Span::from_ms(9), ..Web::default() }, stop);
-        assert!(matches!(pages.next(Time::ZERO), Next::Fetch(_)));
-        pages.finish(Time::ZERO);
-        assert_eq!(pages.next(Time::ZERO), Next::Wait(stop));
-        assert_eq!(pages.next(stop), Next::Close);
+        assert!(matches!(pages.next(0, Time::ZERO), Next::Fetch(_)));
+        pages.finish(0, Time::ZERO);
+        assert_eq!(pages.next(0, Time::ZERO), Next::Wait(stop));
+        assert_eq!(pages.next(0, stop), Next::Close);
     }
 }

@@ -53,11 +53,12 @@ impl Task<'_> {
             (None, None) => String::new(),
         };
         let mut buffer = Buffer::default();
-        while let Some(asked) = self.next(client) {
+        let number = stream.number as u32;
+        while let Some(asked) = self.next(number, client) {
             let Some(asked) = asked else { return Ok(true) };
             match self.fetch(stream, socket, client, &host, asked, &mut buffer) {
                 Ok(true) => {
-                    client.pages(self).finish(Time::from_ns(self.context.clock.now()));
+                    client.pages(self).finish(number, Time::from_ns(self.context.clock.now()));
                     client.changed.notify_all();
                 }
                 Ok(false) => return Ok(client.endless()),
@@ -72,15 +73,15 @@ impl Task<'_> {
         Ok(client.endless())
     }
 
-    /// The next request; inner none: there is no more to do; none: the run is over.
-    fn next(&self, client: &Client) -> Option<Option<Asked>> {
+    /// The next request of the connection; inner none: there is no more to do; none: the run is over.
+    fn next(&self, connection: u32, client: &Client) -> Option<Option<Asked>> {
         let mut pages = client.pages(self);
         loop {
             if self.context.over() {
                 return None;
             }
             let now = self.context.clock.now();
-            match pages.next(Time::from_ns(now)) {
+            match pages.next(connection, Time::from_ns(now)) {
                 Next::Fetch(asked) => return Some(Some(asked)),
                 Next::Close => {
                     client.changed.notify_all();
