@@ -36,6 +36,20 @@ def test_every_round_trip_of_every_client_has_a_row(run: Callable[..., Run]) -> 
     assert done.status == "done"
 
 
+def test_a_message_under_way_counts_as_far_as_it_has_come(run: Callable[..., Run]) -> None:
+    network = {"path": {"rate": "2 Mbit/s", "rtt": "20 ms", "queue": "50 packets"}}
+    flow = {**echo(sizes=[100, 2_000_000], iterations=2), "from": "left", "to": "right"}
+    received = {}
+    for engine in ("sim", "kernel"):
+        done = run(network, [flow], engine=engine, duration="3 s", sample={"flows": "100 ms"})
+        received[engine] = done.flows["bytes_received"].sum()
+        assert done.intervals["bytes_received"].sum() == received[engine]
+        # It comes at the rate of the link.
+        late = done.intervals.filter(pl.col("time") > 1_000_000_000)["goodput"]
+        assert late.median() > 1_500_000, engine
+    assert received["kernel"] == pytest.approx(received["sim"], rel=0.05)
+
+
 def test_more_than_a_million_are_reported_as_histograms(run: Callable[..., Run]) -> None:
     flow = echo(sizes=[1], iterations=1_100_000, busy_poll="on", duration="2 s")
     done = run(CABLE, [flow], duration="3 s")

@@ -76,6 +76,9 @@ pub struct TcpInfo {
 /// `TCP_INFINITE_SSTHRESH`: no loss has set a threshold yet.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
+/// States after the peer's FIN (`TCP_TIME_WAIT`, `TCP_CLOSE`, `TCP_CLOSE_WAIT`, `TCP_LAST_ACK`, `TCP_CLOSING`).
+const PEER_CLOSED: [u8; 5] = [6, 7, 8, 9, 11];
+
 impl TcpInfo {
     /// `TCP_SYN_SENT` as `state`: the SYN is not answered yet.
     pub const SYN_SENT: u8 = 2;
@@ -169,6 +172,11 @@ impl TcpInfo {
         self.bytes_sent.saturating_sub(self.bytes_retrans)
     }
 
+    /// Payload bytes that arrived in order. The kernel counts a FIN as one more (`tcp_rcv_nxt_update`).
+    pub fn payload_received(&self) -> u64 {
+        self.bytes_received.saturating_sub(u64::from(PEER_CLOSED.contains(&self.state)))
+    }
+
     /// The congestion state by name (`enum tcp_ca_state`).
     pub fn ca_state_name(&self) -> &'static str {
         match self.ca_state {
@@ -193,6 +201,26 @@ mod tests {
         assert_eq!(std::mem::offset_of!(TcpInfo, bytes_sent), 200);
         assert_eq!(std::mem::offset_of!(TcpInfo, snd_wnd), 228);
         assert_eq!(std::mem::offset_of!(TcpInfo, total_rto), 240);
+    }
+
+    #[test]
+    fn the_fin_is_no_payload() {
+        use std::io::Write;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut sender =
+            std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (receiver, _) = listener.accept().expect("a connection");
+        let received = || TcpInfo::of(receiver.as_raw_fd()).expect("figures");
+        sender.write_all(&[0; 1000]).expect("room");
+        let wait_for = |seen: &dyn Fn(TcpInfo) -> bool| {
+            let waits = (0..1000).take_while(|_| !seen(received()));
+            waits.for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
+        };
+        wait_for(&|info| info.bytes_received == 1000);
+        assert_eq!(received().payload_received(), 1000);
+        drop(sender);
+        wait_for(&|info| info.state != 1);
+        assert_eq!((received().bytes_received, received().payload_received()), (1001, 1000));
     }
 
     #[test]

@@ -100,7 +100,9 @@ struct Slot {
     /// it sends.
     greeting: AtomicU64,
     greeting_segments: AtomicU64,
-    settled: OnceLock<Sent>,
+    /// Bytes that it receives before; until they are known, all that it receives.
+    greeted: AtomicU64,
+    settled: OnceLock<(Sent, u64)>,
     port: AtomicU64,
 }
 
@@ -113,6 +115,7 @@ impl Default for Slot {
             started: AtomicU64::new(0),
             greeting: AtomicU64::new(u64::MAX),
             greeting_segments: AtomicU64::new(u64::MAX),
+            greeted: AtomicU64::new(u64::MAX),
             settled: OnceLock::new(),
             port: AtomicU64::new(0),
         }
@@ -120,14 +123,14 @@ impl Default for Slot {
 }
 
 impl Slot {
-    /// Counts of what this end has sent, the greeting left out; of a settled one, as of then.
-    fn sent(&self) -> Sent {
+    /// Counts of what this end has sent, and the bytes that it has received, greetings left out; of a settled one, as of then.
+    fn counts(&self) -> (Sent, u64) {
         let open = || lock(&self.socket).as_ref().map(|socket| self.by(socket));
         self.settled.get().copied().or_else(open).unwrap_or_default()
     }
 
-    /// That for the last rows. Sockets go on sending at the run's end: that counts in none of them.
-    fn settle(&self, socket: &Socket) -> Sent {
+    /// Those for the last rows. Sockets go on at the run's end: that counts in none of them.
+    fn settle(&self, socket: &Socket) -> (Sent, u64) {
         *self.settled.get_or_init(|| self.by(socket))
     }
 
@@ -137,11 +140,12 @@ impl Slot {
         ((ports >> 16) as u16, ports as u16)
     }
 
-    fn by(&self, socket: &Socket) -> Sent {
+    /// Also of a message that has not come whole.
+    fn by(&self, socket: &Socket) -> (Sent, u64) {
         let mut sent = Sent::by(socket);
         sent.bytes = sent.bytes.saturating_sub(self.greeting.load(Ordering::Relaxed));
         sent.segments = sent.segments.saturating_sub(self.greeting_segments.load(Ordering::Relaxed));
-        sent
+        (sent, payload_received(socket).saturating_sub(self.greeted.load(Ordering::Relaxed)))
     }
 }
 
@@ -212,6 +216,8 @@ impl Part<'_> {
         slot.greeting.store(greeting, Ordering::Relaxed);
         let mss = TcpInfo::of(socket.as_raw_fd()).map_or(u64::MAX, |info| u64::from(info.snd_mss).max(1));
         slot.greeting_segments.store(greeting.div_ceil(mss), Ordering::Relaxed);
+        // The other end has greeted, and sends no message before this one has.
+        slot.greeted.store(payload_received(socket), Ordering::Relaxed);
         self.watch(slot, stream, greeting, socket);
     }
 
@@ -287,9 +293,9 @@ impl Part<'_> {
     fn interval(&self, slot: &Slot, bytes: u64, now: Interval, before: &mut Interval, from: u64) {
         let mut row = now;
         row.duration = row.time - from;
-        let sent = slot.sent();
+        let (sent, received) = slot.counts();
         let counts = Interval {
-            bytes_received: Some(bytes),
+            bytes_received: Some(received.max(bytes)),
             bytes_sent: Some(sent.bytes),
             retransmits: Some(sent.retransmits),
             ..row.clone()
@@ -301,6 +307,10 @@ impl Part<'_> {
         *before = counts;
         self.context.sink.interval(&self.end.flow, &row);
     }
+}
+
+fn payload_received(socket: &Socket) -> u64 {
+    TcpInfo::of(socket.as_raw_fd()).map_or(0, |info| info.payload_received())
 }
 
 fn ports(socket: &Socket) -> (u16, u16, bool) {
@@ -356,16 +366,17 @@ impl Observer for Part<'_> {
         let now = clock.now().min(clock.duration);
         let done = socket.map_or(now, |(_, done)| done.saturating_sub(clock.start).min(now));
         let socket = socket.map(|(socket, _)| socket);
+        let (sent, received) = socket.map_or_else(|| slot.counts(), |socket| slot.settle(socket));
         let summary = Summary {
             stream: u64::from(client),
             start: self.end.start(),
             end: done.max(self.end.start()),
-            bytes_received: Some(slot.answered.load(Ordering::Relaxed)),
+            bytes_received: Some(received.max(slot.answered.load(Ordering::Relaxed))),
             // The other end's is not known any more once both have closed.
             ports: socket.map(|_| slot.ports()),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
             complete: outcome.is_ok(),
-            ..socket.map_or_else(|| slot.sent(), |socket| slot.settle(socket)).summary()
+            ..sent.summary()
         };
         self.finish(slot, socket.is_some());
         self.context.sink.summary(flow, &summary);
@@ -399,18 +410,18 @@ impl ServerObserver for Part<'_> {
         let Some(slot) = self.slots.get(greeting.client as usize) else { return };
         let clock = self.context.clock;
         let (flow, now) = (&self.end.flow, clock.now().min(clock.duration));
-        let sent = slot.settle(socket).summary();
+        let (sent, received) = slot.settle(socket);
         self.finish(slot, true);
-        let received = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
+        let whole = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
         let summary = Summary {
             stream: u64::from(greeting.client),
             start: slot.started.load(Ordering::Relaxed),
             // Of one that was served the end is its last answer: its client closes later.
             end: served.last.map_or(now, |last| last.saturating_sub(clock.start).min(now)),
-            bytes_received: Some(received),
+            bytes_received: Some(received.max(whole)),
             cpu_receiver: Some(clock::thread_cpu() as f64 / 1e9),
             complete: served.broken.is_none(),
-            ..sent
+            ..sent.summary()
         };
         self.context.sink.summary(flow, &summary);
         if let Some((size, iteration, source)) = served.broken
