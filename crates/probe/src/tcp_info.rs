@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fin_is_no_payload() {
+    fn a_fin_is_not_payload() {
         use std::io::Write;
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut sender =
