@@ -68,6 +68,20 @@ def test_datagrams_through_an_ample_link_leave_at_their_rate_and_all_arrive(
     assert done.intervals["lost"].sum() <= dropped
 
 
+def test_a_datagram_socket_blocks_while_its_interface_is_busy(run: Callable[..., Run]) -> None:
+    nodes = ["b", {"name": "a", "nic": "10 Mbit/s"}]
+    network = {"nodes": nodes, "links": [{"ends": ["a", "b"], "rate": "100 Mbit/s", "delay": "2 ms"}]}
+    flow = {"name": "u", "kind": "udp", "from": "a", "to": "b", "rate": "20 Mbit/s"}
+    runs = {engine: run(network, [flow], duration="3 s", engine=engine) for engine in ("sim", "kernel")}
+    rows = {engine: done.flows.row(0, named=True) for engine, done in runs.items()}
+    for engine, row in rows.items():
+        assert row["losses_true"] == 0, engine
+        # As many as the interface sends in 3 s, and as fit into the buffer of the socket.
+        assert row["segments_sent"] <= 30_000_000 / (8 * 1514) + 95, engine
+    late = 3 * 20_000_000 / (8 * 1472) - rows["kernel"]["segments_sent"]
+    assert said(runs["kernel"], "were due but not sent in time") == pytest.approx(late, rel=0.05)
+
+
 def path(**settings: Any) -> dict[str, Any]:
     return {"path": settings}
 

@@ -192,6 +192,11 @@ impl Source {
     }
 }
 
+/// Whether packets wait at interfaces of the host of this name.
+fn is_queued(plan: &Plan, host: &str) -> bool {
+    plan.nodes.iter().any(|node| node.name == *host && node.nic.is_some())
+}
+
 /// Makes one stream.
 struct Maker<'a> {
     plan: &'a Plan,
@@ -223,7 +228,8 @@ impl Maker<'_> {
                 if *spacing == Spacing::Exponential {
                     pacer = pacer.at_random(Poisson::new(*rate, *payload, self.seed("spacing")));
                 }
-                let udp = UdpStream::new(*payload, *bytes, pacer, self.pauses(pattern), stop);
+                let queued = is_queued(self.plan, &self.flow.from);
+                let udp = UdpStream::new(*payload, *bytes, pacer, self.pauses(pattern), stop, queued);
                 StreamKind::Udp(Box::new(udp))
             }
             Traffic::Ping(plan::Ping { interval, payload, count }) => {
@@ -377,8 +383,7 @@ impl Builder<'_> {
     fn settings(&self) -> Result<Option<Settings>, PlanError> {
         let Some(connections) = self.flow.traffic.connections() else { return Ok(None) };
         let [client, server] = [connections.sender, connections.receiver].map(|config| self.fitted(config));
-        let queued = [&self.flow.from, &self.flow.to]
-            .map(|name| self.plan.nodes.iter().any(|node| node.name == *name && node.nic.is_some()));
+        let queued = [&self.flow.from, &self.flow.to].map(|name| is_queued(self.plan, name));
         Ok(Some(Settings { control: self.control(connections.cc)?, configs: [client?, server?], queued }))
     }
 

@@ -30,6 +30,7 @@ mod request;
 mod routing;
 mod samplers;
 mod schedule;
+mod send_room;
 mod sim_context;
 mod simulation;
 mod splitter;

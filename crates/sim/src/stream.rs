@@ -257,8 +257,10 @@ impl Stream {
 
     /// The host that sent a packet of the stream has it no longer.
     pub(crate) fn departed<M: Mode>(&mut self, body: &Body, forward: bool, sim: &mut SimContext) {
-        if let StreamKind::Tcp(tcp) = &mut self.kind {
-            tcp.departed::<M>(body, forward, &self.endpoints, sim);
+        match &mut self.kind {
+            StreamKind::Tcp(tcp) => tcp.departed::<M>(body, forward, &self.endpoints, sim),
+            StreamKind::Udp(udp) => udp.departed::<M>(body, &self.endpoints, sim),
+            StreamKind::Ping(_) | StreamKind::Gone => {}
         }
     }
 

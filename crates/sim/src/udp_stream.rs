@@ -5,6 +5,7 @@ use tcplab_units::Time;
 use crate::packet::Body;
 use crate::pattern::Pauses;
 use crate::recorder::Mode;
+use crate::send_room::SendRoom;
 use crate::sim_context::{SimContext, Timer};
 use crate::stream::FlowEndpoints;
 use crate::udp::{Pacer, Reception};
@@ -19,6 +20,8 @@ pub(crate) struct UdpStream {
     /// When the source falls silent next.
     pause: Time,
     stop: Time,
+    /// None: packets do not wait in the host.
+    room: Option<SendRoom>,
     sent: u64,
     bytes_sent: u64,
     stopped: bool,
@@ -27,13 +30,15 @@ pub(crate) struct UdpStream {
 }
 
 impl UdpStream {
-    /// A source that sends datagrams of `payload` bytes as `pacer` says, up to `bytes` in all and `stop`.
+    /// A source that sends datagrams of `payload` bytes as `pacer` says, up to `bytes` in all and `stop`; `queued`: through an
+    /// interface at which they wait.
     pub(crate) fn new(
         payload: u32,
         bytes: Option<u64>,
         pacer: Pacer,
         mut pauses: Option<Pauses>,
         stop: Time,
+        queued: bool,
     ) -> UdpStream {
         let start = pacer.next();
         let pause = pauses.as_mut().map_or(Time::NEVER, |pauses| start + pauses.on());
@@ -44,6 +49,7 @@ impl UdpStream {
             pauses,
             pause,
             stop,
+            room: queued.then(SendRoom::default),
             sent: 0,
             bytes_sent: 0,
             stopped: bytes == Some(0),
@@ -92,11 +98,17 @@ impl UdpStream {
             sim.set_timer(endpoints.place, Timer::Application, self.pacer.next().min(self.stop));
             return;
         }
+        if self.room.as_mut().is_some_and(|room| !room.takes()) {
+            return sim.set_timer(endpoints.place, Timer::Application, self.stop);
+        }
         let payload = self.bytes_left.map_or(self.payload, |left| left.min(u64::from(self.payload)) as u32);
         let body = Body::Udp { number: self.sent, sent: now, payload };
         self.sent += 1;
         self.bytes_sent += u64::from(payload);
-        endpoints.send::<M>(body, true, sim);
+        let is_taken = endpoints.send::<M>(body, true, sim);
+        if is_taken && let Some(room) = &mut self.room {
+            room.charge(payload + endpoints.ip.header_len());
+        }
         if let Some(left) = &mut self.bytes_left {
             *left -= u64::from(payload);
             self.stopped = *left == 0;
@@ -104,7 +116,17 @@ impl UdpStream {
         if !self.stopped {
             self.pacer.advance();
             self.skip_pauses();
-            sim.set_timer(endpoints.place, Timer::Application, self.pacer.next().min(self.stop));
+            let next = self.pacer.next().max(now).min(self.stop);
+            sim.set_timer(endpoints.place, Timer::Application, next);
+        }
+    }
+
+    /// The host has sent a datagram of it: a source that was blocked goes on.
+    pub(crate) fn departed<M: Mode>(&mut self, body: &Body, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        let Body::Udp { payload, .. } = *body else { return };
+        let bytes = payload + endpoints.ip.header_len();
+        if self.room.as_mut().is_some_and(|room| room.release(bytes)) {
+            self.wake::<M>(endpoints, sim);
         }
     }
 

@@ -48,3 +48,22 @@ fn what_finds_the_queue_full_is_lost_before_the_link() {
     assert_eq!(flows.losses_true.get(row), sent.zip(received).map(|(sent, received)| sent - received));
     assert_eq!(run.tables.queues.drops.iter().flatten().max(), Some(0));
 }
+
+#[test]
+fn a_datagram_socket_blocks_until_half_of_its_buffer_is_free() {
+    let flows = vec![
+        flow("large", with(udp(20_000_000), json!({"payload": 1472}))),
+        flow("small", with(udp(20_000_000), json!({"payload": 100}))),
+    ];
+    let run = run(&behind_interface(1000, flows));
+    let of = |name| {
+        let (flows, row) = (&run.tables.flows, run.flow(name));
+        assert_eq!(flows.losses_true.get(row), Some(0), "{name}");
+        flows.bytes_received.get(row).expect("a figure") as f64
+    };
+    // The buffer of each has 70 to 139 kB of 1514 bytes, or 20 to 39 kB of 142 bytes.
+    let frames = [of("large") / 1472.0 * 1514.0, of("small") / 100.0 * 142.0];
+    assert!((3.0..4.0).contains(&(frames[0] / frames[1])), "{frames:?}");
+    // All that the interface sends in 5 s, and what waits then.
+    assert!((50e6..52e6).contains(&((frames[0] + frames[1]) * 8.0)), "{frames:?}");
+}

@@ -71,7 +71,7 @@ pub fn run(
     if behind > 0 {
         context.sink.warning(
             format!("{}: {behind} datagrams of stream {stream} were due but not sent in time", end.flow.name),
-            "this machine cannot send at this rate: lower it, or use larger datagrams".into(),
+            "this host cannot send at this rate: lower it, or use larger datagrams".into(),
         );
     }
     // It returns when nothing more is due before its stop.
@@ -140,10 +140,12 @@ impl Sender<'_> {
             }
             let held = if random { due.saturating_sub(caught_up).div_ceil(2) } else { 0 };
             let next = due.max(before.saturating_add(rest.max(held)));
-            if !self.wait(next) {
-                return Ok(0);
-            }
+            let goes_on = self.wait(next);
             let now = self.context.clock.now();
+            if !goes_on {
+                // The run is over.
+                return Ok(self.due_by(now.saturating_sub(GRACE)));
+            }
             let last = now.min(self.stop - 1).min(until - 1);
             let count = if random {
                 let planned = next.min(caught_up + 2 * (next - before));
@@ -153,7 +155,7 @@ impl Sender<'_> {
                 self.schedule.due_by(last, (2 * (now - before) / gap).clamp(1, burst).min(self.left))
             };
             if now >= self.stop + GRACE {
-                return Ok(self.schedule.due_by(self.stop - 1, self.left.min(1 << 20)));
+                return Ok(self.due_by(self.stop - 1));
             }
             let sent = match self.batch.send(socket, self.sent, count as usize, now) {
                 Ok(sent) => sent,
@@ -176,6 +178,11 @@ impl Sender<'_> {
             self.report(within, false);
         }
         Ok(0)
+    }
+
+    /// Datagrams that were due by `time` and are not sent.
+    fn due_by(&mut self, time: u64) -> u64 {
+        self.schedule.due_by(time.min(self.stop - 1), self.left.min(1 << 20))
     }
 
     /// Payload of the first `datagrams`.
