@@ -325,6 +325,43 @@ fn a_reset_a_half_close_and_an_open_end_are_distinguished() {
 }
 
 #[test]
+fn a_reset_outside_the_window_ends_nothing() {
+    let reset = Send { seq: 1 << 31, ..server(20, RST, 0, 0, 0) };
+    let later = [data(30, 0), ack(40, 1), data(20_000, 1), ack(20_010, 2)];
+    let flow = flow(&[handshake(), vec![reset], later.to_vec()].concat());
+    assert_eq!((flow.end, flow.halves[0].payload_bytes), (End::Open, 2000));
+    assert_eq!(flow.tcp.expect("TCP").halves[1].out_of_window, 1);
+}
+
+#[test]
+fn windows_are_scaled_if_the_syn_ack_alone_was_captured() {
+    let windows = |sends: &[Send<'static>]| flow(sends).tcp.expect("TCP").halves.map(|half| half.window_max);
+    let all = [handshake(), vec![data(20, 0), ack(30, 1)]].concat();
+    assert_eq!(windows(&all), [Some(128_000); 2]);
+    // The client's factor is not known then, nor without a SYN whether there is one.
+    assert_eq!(windows(&all[1..]), [Some(1000), Some(128_000)]);
+    assert_eq!(windows(&all[2..]), [Some(1000); 2]);
+    let syn_alone = [all[0], all[2], all[3], all[4]];
+    assert_eq!(windows(&syn_alone), [Some(1000); 2]);
+}
+
+#[test]
+fn a_probe_of_what_is_acknowledged_is_a_probe() {
+    // Near the receiver: the acknowledgment passed here and was lost on its way to the sender, 100 ms away.
+    let near = |rest: &[Send<'static>]| {
+        let begin = [client(0, SYN, 0, 0, 0), server(0, SYN | ACK, 0, 1, 0), client(100, ACK, 1, 1, 0)];
+        sent(&[begin.to_vec(), rest.to_vec()].concat()).retransmissions
+    };
+    let begin = [data(110, 0), ack(110, 1), data(111, 1), ack(111, 2)];
+    let probed = near(&[begin.to_vec(), vec![data(330, 1)]].concat());
+    assert_eq!(probed, Retransmissions { probe: 1, ..Default::default() });
+    // After three duplicate ACKs it is what they asked for, though the gap was filled by the one overtaken.
+    let [first, rest @ ..] = [1, 2, 3, 4].map(|n| data(112, n));
+    let overtaken = [&begin[..2], &rest, &[ack(112, 1); 4], &[first, ack(113, 5), data(220, 1)]].concat();
+    assert_eq!(near(&overtaken).fast, 1);
+}
+
+#[test]
 fn the_opener_is_who_sent_the_syn_though_the_syn_ack_is_seen_first() {
     let sends = [server(10, SYN | ACK, 0, 1, 0), client(10, ACK, 1, 1, 0), data(20, 0)];
     let flow = flow(&sends);

@@ -134,7 +134,8 @@ fn any_send() -> impl Strategy<Value = (Send<'static>, u64)> {
     ];
     let sack = prop_oneof![8 => Just(&[][..]), 1 => Just(&[(3, 5)][..])];
     let time = prop_oneof![8 => 0..40u64, 1 => Just(11_000)];
-    let numbers = (0..4u32, 0..4u32, 0..3u32);
+    let number = || prop_oneof![9 => 0..4u32, 1 => Just(1 << 31)];
+    let numbers = (number(), number(), 0..3u32);
     (any::<bool>(), flags, numbers, sack, 0..3u16, time, proptest::option::of((0..9u32, 0..9u32))).prop_map(
         |(client, flags, (seq, ack, len), sack, port, after, timestamps)| {
             let send = Send { client, sack, port, timestamps, ..crate::client(0, flags, seq, ack, len) };

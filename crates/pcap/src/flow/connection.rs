@@ -108,8 +108,8 @@ impl Connection {
     #[inline]
     pub fn segment(&mut self, direction: Direction, segment: &Segment, time: i64) -> Verdict {
         let index = direction.index();
-        if segment.flags & (flag::SYN | flag::FIN | flag::RST) != 0 {
-            self.control(direction, segment, time);
+        if segment.has(flag::SYN) {
+            self.open(direction, segment);
         }
         if self.halves[index].base.is_none() {
             let first = if segment.has(flag::SYN) { segment.seq } else { segment.seq.wrapping_sub(1) };
@@ -127,7 +127,7 @@ impl Connection {
             kind: Kind::Control,
             seq: half.relative(start),
             ack: None,
-            window: scaled(segment, half, None),
+            window: scaled(segment, half),
             duplicate_ack: false,
             new_bytes: 0,
             rtt: None,
@@ -137,6 +137,9 @@ impl Connection {
             half.summary.out_of_window += 1;
             verdict.kind = Kind::OutOfWindow;
             return verdict;
+        }
+        if segment.flags & (flag::FIN | flag::RST) != 0 {
+            self.close(direction, segment, time);
         }
         let len = segment.sequence_len();
         verdict.kind = self.sequence(direction, segment, time, start, len, &mut verdict.new_bytes);
@@ -154,28 +157,34 @@ impl Connection {
         verdict
     }
 
-    /// Flags that begin or end a connection, and a SYN's options.
+    /// A SYN and its options.
     #[cold]
-    fn control(&mut self, direction: Direction, segment: &Segment, time: i64) {
+    fn open(&mut self, direction: Direction, segment: &Segment) {
         let half = &mut self.halves[direction.index()];
-        if segment.has(flag::SYN) {
-            if half.is_only_acknowledged() {
-                half.base = None;
-            }
-            let summary = &mut half.summary;
-            summary.syn = true;
-            summary.mss = (segment.options.mss > 0).then_some(segment.options.mss);
-            summary.window_scale = segment.options.window_scale;
-            summary.sack_permitted = segment.options.sack_permitted;
-            summary.timestamps = segment.options.has_timestamps;
-            self.negotiate_ecn(segment);
+        if half.is_only_acknowledged() {
+            half.base = None;
         }
-        if segment.has(flag::SYN) {
-            // The MSS that one side announces is what the other cuts into.
-            let announced = self.halves[direction.index()].summary.mss;
-            let peer = &mut self.halves[direction.reverse().index()];
-            peer.segment_len = announced.or(peer.segment_len);
-        }
+        let summary = &mut half.summary;
+        summary.syn = true;
+        summary.mss = (segment.options.mss > 0).then_some(segment.options.mss);
+        summary.window_scale = segment.options.window_scale;
+        summary.sack_permitted = segment.options.sack_permitted;
+        summary.timestamps = segment.options.has_timestamps;
+        let (announced, scale) = (summary.mss, summary.window_scale);
+        self.negotiate_ecn(segment);
+        let peer = &mut self.halves[direction.reverse().index()];
+        // The MSS that one side announces is what the other cuts into.
+        peer.segment_len = announced.or(peer.segment_len);
+        // A SYN-ACK has the option only if the SYN had it, be it that this was not captured (RFC 7323 section 2.2).
+        let offered = peer.summary.window_scale.is_some() || segment.has(flag::ACK) && !peer.summary.syn;
+        let agreed = |scale: Option<u8>| scale.filter(|_| offered).unwrap_or(0);
+        peer.window_shift = agreed(scale.and(peer.summary.window_scale));
+        self.halves[direction.index()].window_shift = agreed(scale);
+    }
+
+    /// Flags that end a connection. A receiver discards them outside its window (RFC 9293 section 3.10.7.4).
+    #[cold]
+    fn close(&mut self, direction: Direction, segment: &Segment, time: i64) {
         let summary = &mut self.halves[direction.index()].summary;
         summary.fin |= segment.has(flag::FIN);
         if segment.has(flag::RST) {
@@ -306,7 +315,6 @@ impl Connection {
         }
         let ack = peer.extend(segment.ack);
         verdict.ack = Some(peer.relative(ack));
-        verdict.window = scaled(segment, half, Some(peer));
         if !peer.is_plausible(ack) {
             half.summary.out_of_window += 1;
             return;
@@ -413,13 +421,9 @@ impl Connection {
     }
 }
 
-/// The window in bytes; it is scaled if both SYNs offered that, and none was missed (RFC 7323 section 2.2).
+/// The window in bytes, not scaled in a SYN (RFC 7323 section 2.2).
 #[inline]
-fn scaled(segment: &Segment, half: &Half, peer: Option<&Half>) -> u64 {
+fn scaled(segment: &Segment, half: &Half) -> u64 {
     let window = u64::from(segment.window);
-    let agreed = peer.is_some_and(|peer| peer.summary.window_scale.is_some());
-    match half.summary.window_scale {
-        Some(shift) if agreed && !segment.has(flag::SYN) => window << shift,
-        _ => window,
-    }
+    if segment.has(flag::SYN) { window } else { window << half.window_shift }
 }

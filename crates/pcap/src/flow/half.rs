@@ -32,6 +32,8 @@ pub(super) struct Half {
     pub last_sent: i64,
     /// The window it advertises, as on the wire.
     pub window: u32,
+    /// By how many bits its windows are scaled: what it announced, if both sides agreed.
+    pub window_shift: u8,
     pub zero_window_since: Option<i64>,
     /// The number behind the byte of its latest window probe.
     pub probed: u64,
@@ -41,6 +43,8 @@ pub(super) struct Half {
     pub duplicate_acks: u32,
     /// The highest right edge of a SACK block.
     pub highest_sacked: u64,
+    /// The acknowledgment that ended three or more duplicate ACKs, the latest of them.
+    pub signalled_until: u64,
     /// When the latest sent of what was acknowledged was sent (RFC 8985's RACK.xmit_ts; ns).
     pub delivered_sent: i64,
     /// The highest number sent when a fast recovery began.
@@ -272,7 +276,9 @@ impl Half {
             }
         }
         self.una = ack;
-        self.highest_sacked = self.highest_sacked.max(ack);
+        if self.duplicate_acks >= retransmission::DUPLICATE_THRESHOLD {
+            self.signalled_until = ack;
+        }
         self.duplicate_acks = 0;
         self.summary.last_acked = Some(time);
     }

@@ -50,7 +50,7 @@ impl Flow {
     #[inline]
     pub fn takes_young(&mut self, swapped: bool, segment: &Segment, time: i64) -> bool {
         match &mut self.state {
-            State::Young(young) => young.takes(swapped, segment, time),
+            State::Young(young) => young.takes(&self.key, swapped, segment, time),
             _ => false,
         }
     }
@@ -73,7 +73,7 @@ impl Flow {
     #[inline]
     pub fn closed_at(&self) -> Option<i64> {
         match &self.state {
-            State::Young(young) => young.closed_at(),
+            State::Young(young) => young.closed_at(&self.key),
             State::Grown(grown) => grown.closed_at(),
             State::Finished(_) | State::Gone => None,
         }

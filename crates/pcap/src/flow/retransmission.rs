@@ -16,7 +16,7 @@ const RTO_INITIAL: i64 = 1_000_000_000;
 /// Without an RTT, what is overtaken by less than this was reordered: the value Wireshark documents.
 const REORDERING_DEFAULT: i64 = 3_000_000;
 /// RFC 5681 section 3.2.
-const DUPLICATE_THRESHOLD: u32 = 3;
+pub(super) const DUPLICATE_THRESHOLD: u32 = 3;
 
 /// How far the sender and the receiver are from where packets were captured.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,7 +109,9 @@ pub(super) fn cause(
     let sacked_above = half.highest_sacked > end.min(top.saturating_sub(1));
     // RFC 8985 section 6.2: what was sent later has arrived.
     let outrun = before.is_some_and(|before| before.last < half.delivered_sent);
-    let signalled = sacked_above || outrun || half.duplicate_acks >= DUPLICATE_THRESHOLD;
+    // The acknowledgment that filled the gap may have come here before the retransmission did.
+    let reported = half.duplicate_acks >= DUPLICATE_THRESHOLD || start < half.signalled_until;
+    let signalled = sacked_above || outrun || reported;
     let fired = segment.has(crate::parse::flag::SYN) || first && waited >= timeout - timeout / 8;
     let cause = if fired {
         half.summary.timeouts += 1;

@@ -121,8 +121,8 @@ impl Young {
 
     /// Keeps a packet; false if there are too many, or if only the analysis can decide its meaning.
     #[inline]
-    pub fn takes(&mut self, swapped: bool, segment: &Segment, time: i64) -> bool {
-        if self.more.len() + 1 >= MAX_PACKETS || !self.is_simple(swapped, segment) {
+    pub fn takes(&mut self, key: &Key, swapped: bool, segment: &Segment, time: i64) -> bool {
+        if self.more.len() + 1 >= MAX_PACKETS || !self.is_simple(key, swapped, segment) {
             return false;
         }
         let brief = Brief::of(swapped, segment, time);
@@ -140,11 +140,11 @@ impl Young {
 
     /// Whether a segment fits into a brief, and can neither close the connection by an exchange nor begin another.
     #[inline]
-    fn is_simple(&self, swapped: bool, segment: &Segment) -> bool {
+    fn is_simple(&self, key: &Key, swapped: bool, segment: &Segment) -> bool {
         if segment.protocol == Protocol::Udp {
             return true;
         }
-        if segment.has(flag::FIN) || !segment.options.sack().is_empty() || self.closed_at().is_some() {
+        if segment.has(flag::FIN) || !segment.options.sack().is_empty() || self.closed_at(key).is_some() {
             return false;
         }
         if !segment.has(flag::SYN) || self.first.is_none() {
@@ -160,9 +160,20 @@ impl Young {
 
     /// When an RST closed it. Flows closed otherwise are analyzed.
     #[inline]
-    pub fn closed_at(&self) -> Option<i64> {
-        let brief = self.more.last().or(self.first.as_ref())?;
-        (brief.flags & flag::RST != 0).then_some(brief.time)
+    pub fn closed_at(&self, key: &Key) -> Option<i64> {
+        let last = self.more.last().or(self.first.as_ref())?;
+        if last.flags & flag::RST == 0 { None } else { self.closed_by(last, key) }
+    }
+
+    /// When the last packet closed it, an RST: at once if it refuses a SYN, else unless it is outside the window.
+    #[cold]
+    fn closed_by(&self, last: &Brief, key: &Key) -> Option<i64> {
+        match (&self.first, &self.more[..]) {
+            (Some(first), [_]) if first.flags & flag::ACK == 0 && first.swapped() != last.swapped() => {
+                Some(last.time)
+            }
+            _ => self.grow(key).closed_at(),
+        }
     }
 
     /// The time of its latest packet.
