@@ -232,6 +232,13 @@ fn a_cut_gzip_file_gives_what_came_before_and_says_so() {
 fn other_files_than_captures_are_rejected_with_a_message() {
     let refused = |bytes: &[u8]| Reader::from_bytes(bytes.to_vec()).expect_err("no capture").to_string();
     assert_eq!(refused(b"GET / HTTP"), "not a pcap or pcapng file (magic 47 45 54 20)");
+    for (first, said) in [
+        (&b"\x04\x22\x4d\x18\x64\x40"[..], "lz4, which is not supported: unpack it with `lz4 -d`"),
+        (b"\xfd7zXZ\0", "xz, which is not supported: unpack it with `unxz`"),
+        (b"BZh91AY", "bzip2, which is not supported: unpack it with `bunzip2`"),
+    ] {
+        assert_eq!(refused(first), format!("it is compressed with {said}"));
+    }
     assert_eq!(refused(&[]), "it has 0 bytes, too few for a capture's header");
     let order = ORDERS[1];
     assert!(refused(&order.pcap(0xa1b2_cd34, 1, &[])).contains("Kuznetsov"));

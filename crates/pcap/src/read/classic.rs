@@ -15,6 +15,13 @@ const FILE_HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
 const NANOSECONDS_A_SECOND: i64 = 1_000_000_000;
 
+/// The first bytes of compressed files, other than those of gzip and zstd.
+const COMPRESSED: [(&[u8], &str, &str); 3] = [
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4", "lz4 -d"),
+    (&[0xfd, b'7', b'z', b'X'], "xz", "unxz"),
+    (b"BZh", "bzip2", "bunzip2"),
+];
+
 #[derive(Debug)]
 pub(super) struct Classic {
     order: ByteOrder,
@@ -34,7 +41,7 @@ impl Classic {
             known.then_some((order, magic))
         });
         let Some((order, kind)) = known else {
-            return Err(Begin::Refused(OpenError::NotACapture { magic }));
+            return Err(Begin::Refused(not_a_capture(magic)));
         };
         let unit = match kind {
             MICROSECONDS => 1000,
@@ -82,5 +89,13 @@ impl Classic {
 
     pub(super) fn interface(&self) -> InterfaceInfo {
         InterfaceInfo { name: None, link: self.link, snap_len: self.snap_len }
+    }
+}
+
+/// A file with these first bytes is not a capture; where they are known, what it is.
+fn not_a_capture(magic: [u8; 4]) -> OpenError {
+    match COMPRESSED.iter().find(|(first, ..)| magic.starts_with(first)) {
+        Some(&(_, name, unpack)) => OpenError::Compressed { name, unpack },
+        None => OpenError::NotACapture { magic },
     }
 }

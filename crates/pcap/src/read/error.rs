@@ -20,6 +20,14 @@ pub enum OpenError {
         /// The first four bytes.
         magic: [u8; 4],
     },
+    /// A compression that we can't read.
+    #[error("it is compressed with {name}, which is not supported: unpack it with `{unpack}`")]
+    Compressed {
+        /// Which.
+        name: &'static str,
+        /// The command that unpacks it.
+        unpack: &'static str,
+    },
     /// A relative of pcap that we can't read.
     #[error("it is a capture in {name}, which is not supported: convert it with `editcap -F pcapng`")]
     Variant {
