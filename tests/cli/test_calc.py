@@ -53,3 +53,10 @@ def test_a_number_without_a_unit_is_refused(option: str, value: str, tcplab: Com
     assert ended.returncode == 2
     assert f"{option} {value}: the number has no unit" in ended.stderr
     assert option != "--rtt" or "write 10ms or 10 ms" in ended.stderr
+
+
+@pytest.mark.parametrize("rate", ["10 MBps", "10MB/s", "10 MByte/s"])
+def test_bytes_per_second_are_refused_with_the_rate_in_bits(rate: str, tcplab: Command) -> None:
+    ended = tcplab("calc", "--rate", rate, "--rtt", "50ms")
+    assert ended.returncode == 2
+    assert f"--rate {rate}: a rate is in bits per second; write 80 Mbit/s" in ended.stderr

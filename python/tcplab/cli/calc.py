@@ -24,6 +24,7 @@ _RATES = {
     for unit in ("", "bit", "bit/s", "bps")
     if prefix + unit
 }
+_BYTES_PER_SECOND = re.compile(r"([KkMmGgTt]?)(?:B|[Bb]ytes?)(?:ps|/s)")
 _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 # As iperf3 has it, whose users write `-w 64K`: K is 1024; so is Ki. As scenarios and the answer: kB is 1000.
 _SIZES = {"b": 1.0} | {
@@ -61,7 +62,7 @@ def calc(
     from tcplab.cli.output import say, say_json, table
 
     path = Path(
-        _positive("--rate", rate, _RATES, "100M or 100 Mbit/s"),
+        _rate(rate),
         _positive("--rtt", rtt, _TIMES, "10ms or 10 ms"),
         _loss(loss),
         mss,
@@ -79,6 +80,17 @@ def calc(
     say()
     for sentence in _reading(lines, streams):
         say(sentence)
+
+
+def _rate(text: str) -> float:
+    value, unit = _split("--rate", text, "100M or 100 Mbit/s")
+    # Of a unit only this letter's case matters: 10 MBps are eight times 10 Mbps.
+    if bytes_unit := _BYTES_PER_SECOND.fullmatch(unit):
+        from tcplab.quantities import rate_text
+
+        bits = rate_text(8 * value * _PREFIXES[bytes_unit.group(1).lower()])
+        raise CommandError(f"--rate {text}: a rate is in bits per second; write {bits}", Code.INPUT)
+    return _positive("--rate", text, _RATES, "100M or 100 Mbit/s")
 
 
 def _loss(text: str) -> float:

@@ -100,7 +100,7 @@ def answer(path: Path, *, window: float | None = None, streams: int = 1) -> list
     ]
     for key, label, single in (
         ("window_streams", "streams to fill it with this window", window and window_limit(path, window)),
-        ("reno_streams", "streams to fill it with Reno", mathis(path)),
+        ("reno_streams", "streams to fill it with Reno", pftk(path)),
         ("cubic_streams", "streams to fill it with CUBIC", cubic_response(path)),
     ):
         if single and math.isfinite(single) and math.isfinite(link):
