@@ -1,7 +1,7 @@
 """The JSON that `iperf3 -J` prints at a sender, for scripts that read it.
 
-One document per TCP or UDP flow and repetition. What the run cannot know (host CPU in a simulator, cookies)
-is zero or empty, as iperf3 has no null.
+One document per TCP or UDP flow and repetition. What the run cannot know (host CPU in a simulator, cookies,
+socket buffers) is zero or empty, as iperf3 has no null.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def _start(
     ends = (flow["from"], flow["to"])
     stop = flow.get("stop") or run.plan.get("duration", 0)
     size = flow.get("bytes") or 0
+    rate = 0 if tcp else flow.get("rate", 0)
     ports = {row["stream"]: (row.get("from_port"), row.get("to_port")) for row in streams}
     ours = {stream: ports.get(stream, (None, None)) for stream in range(flow.get("streams", 1))}
     port = next((theirs for _, theirs in ours.values() if theirs), _PORT)
@@ -89,7 +90,10 @@ def _start(
         },
         "connecting_to": {"host": ends[1], "port": port},
         "cookie": manifest.plan_digest[:36],
-        "target_bitrate": 0 if tcp else flow.get("rate", 0),
+        "target_bitrate": rate,
+        "sock_bufsize": 0,
+        "sndbuf_actual": 0,
+        "rcvbuf_actual": 0,
         "test_start": {
             "protocol": "TCP" if tcp else "UDP",
             "num_streams": flow.get("streams", 1),
@@ -101,6 +105,7 @@ def _start(
             "blocks": 0,
             "reverse": 0,
             "tos": flow.get("dscp", 0) << 2,
+            "target_bitrate": rate,
         },
     }
     if tcp:
@@ -173,7 +178,11 @@ def _end(
     ends = [per_stream(row, *_of_stream(row["stream"], intervals, sockets)) for row in streams]
     end: dict[str, Any] = {"streams": ends}
     if ends and kind_of(flow).datagrams:
-        end["sum"] = _udp_sum([one["udp"] for one in ends])
+        sent = [one["udp"] for one in ends]
+        end["sum"] = _udp_sum(sent)
+        end["sum_sent"] = _udp_sum([one | {"jitter_ms": 0.0, "lost_packets": 0} for one in sent])
+        received = [_udp_received(flow, row, one) for row, one in zip(streams, sent, strict=True)]
+        end["sum_received"] = _udp_sum(received) | {"sender": False}
     elif ends:
         end["sum_sent"] = _tcp_sum([one["sender"] for one in ends])
         end["sum_received"] = _tcp_sum([one["receiver"] for one in ends])
@@ -231,6 +240,12 @@ def _udp_end(row: dict[str, Any], intervals: pl.DataFrame, _sockets: pl.DataFram
         "sender": True,
     }
     return {"udp": udp}
+
+
+def _udp_received(flow: Flow, row: dict[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+    """A stream as its receiver counts it: the datagrams that came, and those it found missing."""
+    size = row["bytes_received"] or 0
+    return sent | {"bytes": size, "packets": size // max(flow.get("payload", 1), 1) + sent["lost_packets"]}
 
 
 def _tcp_sum(parts: list[dict[str, Any]]) -> dict[str, Any]:

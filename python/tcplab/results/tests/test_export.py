@@ -91,6 +91,56 @@ def test_iperf3_has_the_ports_path_and_end_of_the_flow(tmp_path: Path) -> None:
     assert read(path)["metadata"]["IP_VERSION"] == 6
 
 
+# The keys that `iperf3 -J` prints, version 3.12.
+_START = {"connected", "version", "system_info", "timestamp", "connecting_to", "cookie", "target_bitrate"}
+_BUFFERS = {"sock_bufsize", "sndbuf_actual", "rcvbuf_actual"}
+_TEST = {"protocol", "num_streams", "blksize", "omit", "duration", "bytes", "blocks", "reverse", "tos"}
+_SPAN = {"start", "end", "seconds", "bytes", "bits_per_second", "sender"}
+_DATAGRAMS = _SPAN | {"jitter_ms", "lost_packets", "packets", "lost_percent"}
+_END = {
+    "tcp": {"sum_sent": _SPAN | {"retransmits"}, "sum_received": _SPAN},
+    "udp": dict.fromkeys(("sum", "sum_sent", "sum_received"), _DATAGRAMS),
+}
+
+
+@pytest.mark.parametrize("kind", ["tcp", "udp"])
+def test_iperf3_has_every_key_that_iperf3_prints(kind: str, tmp_path: Path) -> None:
+    made = plan({"bulk": "cubic"}, seconds=5, streams=2)
+    if kind == "udp":
+        made["flows"][0] |= {"kind": "udp", "rate": 1_000_000, "payload": 1000}
+    (path,) = export(load(write_result(tmp_path / "result", made)), "iperf3", tmp_path / "out.json")
+    start, end = read(path)["start"], read(path)["end"]
+    assert set(start) >= _START | _BUFFERS
+    assert set(start["test_start"]) == _TEST | {"target_bitrate"}
+    assert start["test_start"]["target_bitrate"] == (1_000_000 if kind == "udp" else 0)
+    for name, keys in _END[kind].items():
+        assert set(end[name]) == keys, name
+
+
+def test_iperf3_tells_datagrams_received_from_those_sent(tmp_path: Path) -> None:
+    made = plan({"bulk": "cubic"}, seconds=5, streams=2)
+    made["flows"][0] |= {"kind": "udp", "rate": 1_000_000, "payload": 1000}
+    result = write_result(tmp_path / "result", made)
+    flows, intervals = result / "run-1" / "flows.parquet", result / "run-1" / "intervals.parquet"
+    counts = {"bytes_sent": 600_000, "bytes_received": 590_000, "segments_sent": 600}
+    columns = [pl.lit(value, pl.Int64).alias(name) for name, value in counts.items()]
+    pl.read_parquet(flows).with_columns(columns).write_parquet(flows)
+    found = pl.read_parquet(intervals)
+    # Of 10 lost datagrams, 9 are found missing: the last one has none behind it.
+    first = (pl.col("time") == found["time"].min()).cast(pl.Int64)
+    found = found.with_columns(lost=9 * first, out_of_order=0 * first, jitter=500_000 * first)
+    found.write_parquet(intervals)
+    (path,) = export(load(result), "iperf3", tmp_path / "out.json")
+    end = read(path)["end"]
+    sent, received = end["sum_sent"], end["sum_received"]
+    assert (sent["bytes"], sent["packets"], sent["lost_packets"]) == (1_200_000, 1200, 0)
+    assert (received["bytes"], received["packets"], received["lost_packets"]) == (1_180_000, 1198, 18)
+    assert received["bits_per_second"] == pytest.approx(1_180_000 * 8 / 5)
+    assert received["lost_percent"] == pytest.approx(100 * 18 / 1198)
+    assert (sent["sender"], received["sender"]) == (True, False)
+    assert end["sum"]["bytes"] == 1_200_000
+
+
 def test_iperf3_has_a_document_per_flow_and_repetition(repeated: Run, tmp_path: Path) -> None:
     names = [path.name for path in export(repeated, "iperf3", tmp_path / "out.json")]
     assert names == [f"out-{flow}-run-{n}.json" for n in (1, 2) for flow in ("one", "two")]

@@ -116,14 +116,14 @@ def test_an_answer_has_a_formula_and_a_source_beside_each_figure() -> None:
     assert 4 * by_key["window_needed"] * 8 / 0.55 == pytest.approx(by_key["link"])
 
 
-@pytest.mark.parametrize("loss", [1e-5, 1e-3, 0.05, 0.5])
+@pytest.mark.parametrize("loss", [1e-4, 1e-3, 0.05, 0.5])
 def test_as_many_streams_as_it_takes_fill_the_link_and_no_fewer(loss: float) -> None:
-    path = Path(100e6, 0.01, loss)
+    path = Path(100e6, 0.1, loss)
     needed = {line.key: int(line.value) for line in answer(path) if line.unit == "streams"}
     for key, law in (("reno_streams", "pftk"), ("cubic_streams", "cubic")):
         for streams, fills in ((needed[key], True), (needed[key] - 1, False)):
-            by_key = {line.key: line.value for line in answer(path, streams=streams)} if streams else {law: 0.0}
-            assert (by_key[law] >= link_limit(path)) is fills, (key, streams)
+            carried = next(line.value for line in answer(path, streams=streams) if line.key == law)
+            assert (carried >= link_limit(path)) is fills, (key, streams)
 
 
 def test_without_loss_and_window_only_the_link_limits() -> None:
