@@ -197,6 +197,20 @@ fn one_packet_on_two_interfaces_is_two_flows() {
     assert!(flows.iter().all(|flow| flow.tcp.as_ref().expect("TCP").halves[0].retransmissions.total() == 0));
 }
 
+/// RFC 9868: what an IP packet holds behind its datagram are options, not payload.
+#[test]
+fn the_payload_of_a_datagram_is_as_long_as_its_header_says() {
+    let mut buffer = FrameBuffer::new(Keep::Full);
+    // 0 of a jumbogram, and more than there is: the IP header decides.
+    for (length, payload) in [(108, 100), (28, 20), (8, 0), (0, 100), (7, 100), (200, 100)] {
+        let mut bytes = udp_frame(&mut buffer, true, 100);
+        bytes[38..40].copy_from_slice(&u16::to_be_bytes(length));
+        let mut analysis = Analysis::new(Options::default());
+        analysis.packet(&ethernet(1, 0, &bytes));
+        assert_eq!(analysis.finish().0[0].halves[0].payload_bytes, payload, "length {length}");
+    }
+}
+
 #[test]
 fn datagrams_are_counted_and_timed() {
     let mut buffer = FrameBuffer::new(Keep::Full);

@@ -88,7 +88,13 @@ fn udp(bytes: &[u8], at: usize, len: u32, segment: &mut Segment) -> Result<(), U
     segment.source_port = u16::from_be_bytes([header[0], header[1]]);
     segment.destination_port = u16::from_be_bytes([header[2], header[3]]);
     segment.payload_at = (at + UDP_LEN) as u16;
-    segment.payload_len = len.checked_sub(UDP_LEN as u32).ok_or(Unparsed::Malformed)?;
+    let payload_len = len.checked_sub(UDP_LEN as u32).ok_or(Unparsed::Malformed)?;
+    // Options may follow the payload within the IP packet (RFC 9868). The field is 0 in a jumbogram (RFC 2675 section
+    // 4), and cannot tell how long a super-packet is.
+    let said =
+        bytes.get(at + 4..).and_then(<[u8]>::first_chunk).map(|&said| u32::from(u16::from_be_bytes(said)));
+    let said = said.filter(|_| len <= u32::from(u16::MAX)).and_then(|said| said.checked_sub(UDP_LEN as u32));
+    segment.payload_len = said.map_or(payload_len, |said| said.min(payload_len));
     Ok(())
 }
 
