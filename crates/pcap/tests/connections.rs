@@ -361,6 +361,26 @@ fn a_probe_of_what_is_acknowledged_is_a_probe() {
     assert_eq!(near(&overtaken).fast, 1);
 }
 
+/// Near the receiver, from the middle of a connection: timestamps tell that the sender is 30 ms away.
+#[test]
+fn without_the_handshake_echoed_timestamps_tell_what_is_too_soon_for_a_retransmission() {
+    let stamp = |send: Send<'static>, value, echo| Send { timestamps: Some((value, echo)), ..send };
+    let mut begin = Vec::new();
+    for n in 0..3 {
+        let at = 100 + 30 * n;
+        begin.push(stamp(data(at.into(), n), at, at - 30));
+        begin.push(stamp(ack(at.into(), n + 1), at, at));
+    }
+    // Of the same tick of the clock as what has overtaken it, 5 ms late.
+    let overtaken =
+        [stamp(data(200, 4), 190, 160), stamp(ack(200, 3), 200, 160), stamp(data(205, 3), 190, 160)];
+    let half = sent(&[begin.clone(), overtaken.to_vec()].concat());
+    assert_eq!((half.out_of_order, half.retransmissions.total()), (1, 0));
+    let lost = [stamp(data(200, 4), 190, 160), stamp(ack(200, 3), 200, 160), stamp(data(231, 3), 190, 160)];
+    let half = sent(&[begin, lost.to_vec()].concat());
+    assert_eq!((half.out_of_order, half.retransmissions.total()), (0, 1));
+}
+
 #[test]
 fn the_opener_is_who_sent_the_syn_though_the_syn_ack_is_seen_first() {
     let sends = [server(10, SYN | ACK, 0, 1, 0), client(10, ACK, 1, 1, 0), data(20, 0)];

@@ -1,5 +1,6 @@
 //! A TCP connection: two halves, and what a segment of one says about the other.
 
+use super::echoes::Echoes;
 use super::half::{BareAck, Half};
 use super::observe::Kind;
 use super::retransmission::{Distance, is_copied_ack};
@@ -10,6 +11,8 @@ use crate::parse::{Segment, flag};
 pub(super) struct Connection {
     pub halves: [Half; 2],
     handshake: Handshake,
+    /// To each side, while the handshake does not tell.
+    echoes: [Echoes; 2],
     offered: Offered,
     ecn: Option<Feedback>,
     pub closed_at: Option<i64>,
@@ -104,6 +107,12 @@ impl Connection {
         self.closed_at.is_some() || !(half.una..=half.una.max(half.sent.top()) + window).contains(&seq)
     }
 
+    /// Exchanges its sides: the other one opened it.
+    pub fn turn(&mut self) {
+        self.halves.swap(0, 1);
+        self.echoes.swap(0, 1);
+    }
+
     /// Takes a segment in and says what it is.
     #[inline]
     pub fn segment(&mut self, direction: Direction, segment: &Segment, time: i64) -> Verdict {
@@ -140,6 +149,10 @@ impl Connection {
         }
         if segment.flags & (flag::FIN | flag::RST) != 0 {
             self.close(direction, segment, time);
+        }
+        if segment.options.has_timestamps && self.handshake.client().is_none() {
+            self.echoes[index].echoed(segment, time);
+            self.echoes[1 - index].sent(segment, time);
         }
         let len = segment.sequence_len();
         verdict.kind = self.sequence(direction, segment, time, start, len, &mut verdict.new_bytes);
@@ -277,7 +290,9 @@ impl Connection {
     /// How far both ends are, as data sent in `direction` sees it.
     fn distance(&self, direction: Direction) -> Distance {
         let half = &self.halves[direction.index()];
-        let (to_client, to_server) = (self.handshake.client(), self.handshake.server());
+        let [client, server] = &self.echoes;
+        let to_client = self.handshake.client().or(client.minimum);
+        let to_server = self.handshake.server().or(server.minimum);
         let (sender, receiver) = match direction {
             Direction::Forward => (to_client, to_server),
             Direction::Backward => (to_server, to_client),

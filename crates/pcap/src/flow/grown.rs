@@ -98,7 +98,7 @@ impl Grown {
         if self.swapped.replace(opener).is_some_and(|before| before != opener) {
             self.halves.swap(0, 1);
             if let Some(tcp) = &mut self.tcp {
-                tcp.halves.swap(0, 1);
+                tcp.turn();
             }
         }
     }

@@ -6,6 +6,7 @@
 
 mod connection;
 mod counts;
+mod echoes;
 mod flows;
 mod fragments;
 mod grown;

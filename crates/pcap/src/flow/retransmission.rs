@@ -21,7 +21,7 @@ pub(super) const DUPLICATE_THRESHOLD: u32 = 3;
 /// How far the sender and the receiver are from where packets were captured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Distance {
-    /// To the sender and back (ns); from the handshake, 0 if unknown.
+    /// To the sender and back (ns); from the handshake or from echoed timestamps, 0 if unknown.
     pub sender: i64,
     /// To the receiver and back (ns), smoothed.
     pub receiver: Option<i64>,
