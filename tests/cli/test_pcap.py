@@ -226,6 +226,14 @@ def test_segmentation_and_both_ends(made: Path, tcplab: Command) -> None:
     assert "lost ACKs" in ended.stdout
 
 
+def test_segmentation_of_a_capture_without_flows_says_so(capture: Path, tcplab: Command) -> None:
+    nothing = ("pcap", "segmentation", capture, "--filter", "port 9")
+    ended = tcplab(*nothing)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("no flows\n")
+    assert json.loads(tcplab(*nothing, "--json").stdout)["flows"] == []
+
+
 def test_from_a_pipe_compressed_or_not(capture: Path, here: Path, process: Command) -> None:
     (here / "c.pcapng.gz").write_bytes(gzip.compress(capture.read_bytes()))
     assert "2 flows" in process("pcap", "c.pcapng.gz").stdout

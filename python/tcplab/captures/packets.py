@@ -77,7 +77,7 @@ class Packets:
         sacks = {name: values[by_row] for name, values in {**self.sacks, "row": rows}.items()}
         numbers, begins = np.unique(columns["flow"], return_index=True)
         found = {}
-        for number, begin, end in zip(numbers, begins, [*begins[1:], len(order)], strict=True):
+        for number, begin, end in zip(numbers, begins, [*begins, len(order)][1:], strict=True):
             first, last = np.searchsorted(sacks["row"], (begin, end))
             own = {name: values[first:last] for name, values in sacks.items()}
             found[int(number)] = Packets(

@@ -225,6 +225,8 @@ def segmentation(
         if index:
             say()
         print_lines(lines(one, cut, width()))
+    if not flows:
+        say("no flows")
     if len(shown) < len(flows):
         say()
         print_wrapped(f"{plural(len(flows) - len(shown), 'flow')} with fewer bytes (--limit 0 shows all)")
