@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import polars.selectors as cs
+
 from tcplab.results.export.documents import write_documents
 from tcplab.results.run import Run
 from tcplab.results.schema import TABLES
+
+_FLOATS = cs.float()
+# JSON has no number for the others.
+_FINITE = pl.when(_FLOATS.is_finite()).then(_FLOATS)
 
 
 def document(run: Run) -> dict[str, Any]:
@@ -23,7 +30,7 @@ def document(run: Run) -> dict[str, Any]:
             for name, columns in TABLES.items()
         },
         "tables": {
-            name: frame.fill_nan(None).to_dict(as_series=False)
+            name: frame.with_columns(_FINITE).to_dict(as_series=False)
             for name, frame in run.tables.items()
             if len(frame)
         },

@@ -44,6 +44,15 @@ def test_json_has_everything_in_one_document(repeated: Run, tmp_path: Path) -> N
     assert set(document["manifests"]) == {"1", "2"}
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_json_has_null_for_what_it_cannot_hold(value: float, tmp_path: Path) -> None:
+    result = write_result(tmp_path / "result", plan({"bulk": "cubic"}, seconds=5))
+    table = result / "run-1" / "flows.parquet"
+    pl.read_parquet(table).with_columns(rtt_mean=pl.lit(value)).write_parquet(table)
+    (path,) = export(load(result), "json", tmp_path / "all.json")
+    assert read(path)["tables"]["flows"]["rtt_mean"] == [None]
+
+
 def test_iperf3_adds_streams_up(single: Run, tmp_path: Path) -> None:
     (path,) = export(single, "iperf3", tmp_path / "out.json")
     document = read(path)
