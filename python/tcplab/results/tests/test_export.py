@@ -1,4 +1,5 @@
 import csv
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,16 @@ def test_iperf3_has_no_document_of_probes_and_says_so(tmp_path: Path) -> None:
     run = load(write_result(tmp_path / "result", made))
     with pytest.raises(ResultsError, match="none of its flows is tcp or udp"):
         export(run, "iperf3", tmp_path / "out.json")
+
+
+def test_a_name_that_ends_in_gz_is_of_a_compressed_file_as_flent_s_own_are(
+    single: Run, repeated: Run, tmp_path: Path
+) -> None:
+    (path,) = export(single, "flent", tmp_path / "one.flent.gz")
+    assert json.loads(gzip.decompress(path.read_bytes()))["metadata"]["NAME"] == "tcp_nup"
+    paths = export(repeated, "flent", tmp_path / "out.flent.gz")
+    assert [path.name for path in paths] == ["out-run-1.flent.gz", "out-run-2.flent.gz"]
+    assert all(path.read_bytes().startswith(b"\x1f\x8b") for path in paths)
 
 
 def test_flent_series_are_as_long_as_its_x_values(repeated: Run, tmp_path: Path) -> None:
