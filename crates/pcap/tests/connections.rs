@@ -381,6 +381,21 @@ fn without_the_handshake_echoed_timestamps_tell_what_is_too_soon_for_a_retransmi
     assert_eq!((half.out_of_order, half.retransmissions.total()), (0, 1));
 }
 
+/// Captures on several queues or interfaces have packets in another order than their times say.
+#[test]
+fn data_that_the_file_has_behind_its_acknowledgment_is_not_retransmitted() {
+    let late = |again| {
+        let rest = [data(20, 0), ack(30, 1), ack(41, 3), data(40, 1), data(41, 2), data(again, 2)];
+        let half = sent(&after_handshake(&rest));
+        (half.retransmissions.total() + half.duplicates, half.unique_bytes, half.missed_bytes)
+    };
+    assert_eq!(late(41), (1, 3000, 0));
+    assert_eq!(late(300), (1, 3000, 0));
+    // By its time it came after the acknowledgment: the first was missed, and this one retransmitted.
+    let missed = sent(&after_handshake(&[data(20, 0), ack(30, 1), ack(41, 2), data(400, 1)]));
+    assert_eq!((missed.retransmissions.total(), missed.unique_bytes, missed.missed_bytes), (1, 1000, 1000));
+}
+
 #[test]
 fn the_opener_is_who_sent_the_syn_though_the_syn_ack_is_seen_first() {
     let sends = [server(10, SYN | ACK, 0, 1, 0), client(10, ACK, 1, 1, 0), data(20, 0)];

@@ -37,6 +37,8 @@ pub(super) struct Half {
     pub zero_window_since: Option<i64>,
     /// The number behind the byte of its latest window probe.
     pub probed: u64,
+    /// The latest range that was acknowledged before it was seen, and when (ns).
+    acknowledged_unseen: (u64, u64, i64),
     /// The latest acknowledgment that it sent without data.
     pub latest_ack: BareAck,
     /// Duplicate ACKs for `una` in a row.
@@ -198,6 +200,11 @@ impl Half {
         distance: &Distance,
         new_bytes: &mut u32,
     ) -> Kind {
+        if self.is_behind_acknowledgment([start, end], time) {
+            self.summary.unique_bytes += u64::from(segment.payload_len);
+            *new_bytes = segment.payload_len;
+            return Kind::New;
+        }
         let top = self.sent.top();
         let again = self.sent.again(start, end.min(top), time, segment);
         let beyond = end.saturating_sub(top);
@@ -230,6 +237,17 @@ impl Half {
         Kind::Retransmission(cause)
     }
 
+    /// Whether a range was sent before it was acknowledged, and is only in the file behind that.
+    fn is_behind_acknowledgment(&mut self, [start, end]: [u64; 2], time: i64) -> bool {
+        let (from, to, acknowledged) = self.acknowledged_unseen;
+        let behind = start == from && end <= to && time <= acknowledged;
+        if behind {
+            self.acknowledged_unseen.0 = end;
+            self.summary.missed_bytes -= end - start;
+        }
+        behind
+    }
+
     /// `beyond` of the range's sequence numbers are new.
     fn count_retransmission(&mut self, segment: &Segment, [start, end]: [u64; 2], beyond: u64, cause: Cause) {
         self.remember(start, end);
@@ -257,6 +275,7 @@ impl Half {
             self.summary.unique_bytes += 1;
         } else if ack > top {
             self.summary.missed_bytes += ack - top;
+            self.acknowledged_unseen = (top, ack, time);
         }
         let echo = segment.options.has_timestamps.then_some(segment.options.timestamp_echo);
         if let Some(covered) = self.sent.acknowledge(ack, echo) {
