@@ -6,7 +6,7 @@ socket buffers) is zero or empty, as iperf3 has no null.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -52,18 +52,24 @@ def document(run: Run, flow: Flow, repetition: int) -> dict[str, Any]:
     streams = tables["flows"].sort("stream").to_dicts()
     begin = min((row["start"] for row in streams), default=flow.get("start", 0))
     return {
-        "start": _start(run, flow, repetition, streams, tables["sockets"]),
+        "start": _start(run, flow, repetition, streams, tables["sockets"], begin),
         "intervals": _intervals(run.plan, flow, tables["intervals"], tables["sockets"], begin),
         "end": _end(flow, streams, tables["intervals"], tables["sockets"]),
     }
 
 
 def _start(
-    run: Run, flow: Flow, repetition: int, streams: list[dict[str, Any]], sockets: pl.DataFrame
+    run: Run,
+    flow: Flow,
+    repetition: int,
+    streams: list[dict[str, Any]],
+    sockets: pl.DataFrame,
+    begin: int,
 ) -> dict[str, Any]:
     manifest = run.manifests[repetition]
     tcp = kind_of(flow).bulk_tcp
     started = datetime.fromisoformat(manifest.started) if manifest.started else datetime.fromtimestamp(0, UTC)
+    started += timedelta(microseconds=begin // 1000)
     ends = (flow["from"], flow["to"])
     stop = flow.get("stop") or run.plan.get("duration", 0)
     size = flow.get("bytes") or 0

@@ -151,6 +151,16 @@ def test_iperf3_tells_datagrams_received_from_those_sent(tmp_path: Path) -> None
     assert end["sum"]["bytes"] == 1_200_000
 
 
+def test_iperf3_has_the_time_at_which_the_flow_started(tmp_path: Path) -> None:
+    result = write_result(tmp_path / "result", plan({"bulk": "cubic"}, seconds=5))
+    begun = read(next(iter(export(load(result), "iperf3", tmp_path / "at-once.json"))))["start"]["timestamp"]
+    table = result / "run-1" / "flows.parquet"
+    pl.read_parquet(table).with_columns(start=pl.lit(3_000_000_000)).write_parquet(table)
+    later = read(next(iter(export(load(result), "iperf3", tmp_path / "later.json"))))["start"]["timestamp"]
+    assert later["timesecs"] - begun["timesecs"] == 3
+    assert later["time"] != begun["time"]
+
+
 def test_iperf3_has_a_document_per_flow_and_repetition(repeated: Run, tmp_path: Path) -> None:
     names = [path.name for path in export(repeated, "iperf3", tmp_path / "out.json")]
     assert names == [f"out-{flow}-run-{n}.json" for n in (1, 2) for flow in ("one", "two")]
