@@ -1,6 +1,6 @@
 //! The send buffer of a datagram socket behind an interface of its host.
 
-/// What a socket may have in the host before it blocks, memory of the kernel (Linux `net.core.wmem_default`).
+/// The send buffer, memory of the kernel (Linux `net.core.wmem_default`).
 const SEND_BUFFER: u64 = 212_992;
 /// A descriptor and the shared info of a packet (`sk_buff`, `skb_shared_info`), whole cache lines.
 const SKB: u64 = 256;
@@ -12,7 +12,7 @@ const UDP_HEADER: u64 = 8;
 /// The smallest piece of memory that holds a packet (`kmalloc`).
 const PIECE_MIN: u64 = 512;
 
-/// What a socket has in the host.
+/// Memory of the datagrams of a socket that wait in the host.
 #[derive(Debug, Default)]
 pub(crate) struct SendRoom {
     used: u64,
@@ -38,7 +38,7 @@ impl SendRoom {
     }
 }
 
-/// What a packet is charged with (`truesize`; `__ip_append_data`, `sock_alloc_send_pskb`).
+/// Memory of a packet (`truesize`; `__ip_append_data`, `sock_alloc_send_pskb`).
 fn memory_of(bytes: u32) -> u64 {
     let data = (u64::from(bytes) + UDP_HEADER + HEAD_ROOM).next_multiple_of(CACHE_LINE);
     (data + SHARED_INFO).next_power_of_two().max(PIECE_MIN) + SKB
