@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inWords, type Line, nearest, reach, shadeOf } from "./curves";
+import { axisLabels, inWords, type Line, nearest, reach, shadeOf } from "./curves";
 
 const line: Line = { panel: "cwnd", label: "bulk", unit: "segments", run: 0, x: [0, 1, 2], y: [1, 9, 2] };
 
@@ -33,4 +33,11 @@ test("the ghost of the former result has no words", () => {
 test("runs over a simulation have its colour darker and lighter", () => {
   const page = { text: "#000000", surface: "#ffffff" };
   expect([0, 1, 2, 3].map((run) => shadeOf("#804020", run, page))).toEqual(["#804020", "#402010", "#c0a090", "#402010"]);
+});
+
+test("the last number on the axis of time has the unit", () => {
+  expect(axisLabels([0, 5, 10], 1, "s", 7)).toEqual(["0", "5", "10\u00a0s"]);
+  expect(axisLabels([0, 0.5], 0.001, "", 7)).toEqual(["0", "500"]);
+  // A logarithmic axis has no room for some.
+  expect(axisLabels([64, null, 4096, null], 1, "", 7)).toEqual(["64", "", "4096", ""]);
 });

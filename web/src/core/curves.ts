@@ -143,6 +143,15 @@ export function nearest(given: Line[], at: number): number {
   return found.length ? found.reduce((best, x) => (off(x) < off(best) ? x : best)) : at;
 }
 
+/** The numbers of an axis, the last one with a unit where it has one; none where a logarithmic axis has no room. */
+export function axisLabels(values: (number | null)[], divide: number, unit: string, digits: number): string[] {
+  return values.map((value, index) => {
+    if (value === null) return "";
+    const number = Number((value / divide).toPrecision(digits));
+    return unit && index === values.length - 1 ? inUnit(number, unit) : `${number}`;
+  });
+}
+
 // A smaller share of the whole has no sample.
 const LEAST_SHARE = 1e-6;
 

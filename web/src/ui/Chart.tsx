@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { align, type CurvesHeader, dashesOf, inWords, type Line, nearest, reach, shadeOf, windowAfter } from "../core/curves";
+import { align, axisLabels, type CurvesHeader, dashesOf, inWords, type Line, nearest, reach, shadeOf, windowAfter } from "../core/curves";
 import { axisEnds, inUnit, scaleOf, shown } from "../core/quantity";
 import { asMouse } from "./finger";
 import { playback } from "./playing";
@@ -194,8 +194,8 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
   let dragged = false;
   return {
     ...sizeOf(element),
-    // To the right, half of the label of the last tick, such as 1000.
-    padding: [STRIP * Math.min(6, latest.current.phases.length) + 8, 18, 0, 0],
+    // To the right, half of the label of the last tick, such as 1000 s.
+    padding: [STRIP * Math.min(6, latest.current.phases.length) + 8, 22, 0, 0],
     legend: { show: false },
     cursor: {
       sync: across ? undefined : { key: SYNC, setSeries: false },
@@ -210,9 +210,9 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
     },
     scales: { x: { time: false, ...(log && { distr: 3, log: 2 }) }, y: { auto: false, ...(log && { distr: 3 }) } },
     axes: [
-      { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => label(value, wide.divide, 7)) },
+      { ...axis, size: 24, space: 60, values: (_, values) => axisLabels(values, wide.divide, across ? "" : wide.unit, 7) },
       // A low panel, too, has more than one number.
-      { ...axis, size: 46, space: (...[, , , , high]) => Math.max(14, Math.min(28, high / 2.2)), values: (_, values) => values.map((value) => label(value, scale.divide, 4)) },
+      { ...axis, size: 46, space: (...[, , , , high]) => Math.max(14, Math.min(28, high / 2.2)), values: (_, values) => axisLabels(values, scale.divide, "", 4) },
     ],
     series: [
       {},
@@ -288,9 +288,6 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
     },
   };
 }
-
-/** A tick's number; none where a logarithmic axis has no room for it. */
-const label = (value: number | null, divide: number, digits: number) => (value === null ? "" : `${Number((value / divide).toPrecision(digits))}`);
 
 /** Whether a line is so short that only points show it. A line of a run that goes on grows. */
 const isPoint = ({ x }: Line) => x.length < 3 || x[0] === x[x.length - 1];
