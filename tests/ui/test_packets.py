@@ -131,3 +131,17 @@ def test_an_error_in_the_text_is_said_in_words(page: Page, served: Served) -> No
     expect(page.get_by_role("button", name="Play")).to_be_enabled()
     write(page, SCENARIO + "duration: 4 s\n")
     expect(page.get_by_text("Fix the errors in the scenario to see packets.")).to_be_visible()
+
+
+def test_the_run_that_is_played_is_chosen_beside_the_clock(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_role("tab", name="Packets").click()
+    chosen = page.get_by_role("combobox", name="Run")
+    expect(chosen).to_be_visible()
+    # On one line at 1280: the curves below have the room.
+    box, play = chosen.bounding_box(), page.get_by_role("button", name="Play").bounding_box()
+    assert box is not None
+    assert play is not None
+    assert abs(box["y"] - play["y"]) < 5, (box, play)

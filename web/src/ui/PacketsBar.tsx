@@ -87,20 +87,7 @@ export function PacketsBar() {
             ))}
           </select>
         </label>
-        <Menu className="keys" label="Legend" title="Legend" button="?">
-          {() => (
-            <ul className="signs">
-              {SIGNS.map(([sign, meaning]) => (
-                <li key={sign}>
-                  <b>{sign}</b> {meaning}
-                </li>
-              ))}
-            </ul>
-          )}
-        </Menu>
-      </div>
-      {overlays.length > 0 && (
-        <div className="row">
+        {overlays.length > 0 && (
           <label>
             Run
             <select value={result?.path ?? ""} onChange={(event) => store.set({ played: event.target.value || undefined })}>
@@ -113,14 +100,25 @@ export function PacketsBar() {
               ))}
             </select>
           </label>
-          {result && playback.recorded === false && (
-            <>
-              <span>This run did not record packets.</span>
-              <button disabled={session.read_only} onClick={() => void store.runs.start(true)}>
-                Run again with packets
-              </button>
-            </>
+        )}
+        <Menu className="keys" label="Legend" title="Legend" button="?">
+          {() => (
+            <ul className="signs">
+              {SIGNS.map(([sign, meaning]) => (
+                <li key={sign}>
+                  <b>{sign}</b> {meaning}
+                </li>
+              ))}
+            </ul>
           )}
+        </Menu>
+      </div>
+      {result && playback.recorded === false && (
+        <div className="row">
+          <span>This run did not record packets.</span>
+          <button disabled={session.read_only} onClick={() => void store.runs.start(true)}>
+            Run again with packets
+          </button>
         </div>
       )}
       {playback.links.length > 0 && (
