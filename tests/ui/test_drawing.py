@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -315,3 +316,38 @@ def test_nodes_that_are_not_in_the_text_are_not_copied(page: Page, served: Serve
     page.locator("[data-node=core1]").click()
     page.keyboard.press("Control+c")
     expect(page.locator(".notice")).to_contain_text("cannot be copied")
+
+
+def test_a_click_on_the_empty_drawing_lets_its_keys_add_nodes(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    expect(page.get_by_role("heading", name="Draw a network")).to_be_visible()
+    page.locator(".react-flow__pane").click(position={"x": 40, "y": 40})
+    for count, key in enumerate("hr", 1):
+        page.keyboard.press(key)
+        expect(page.locator(".device")).to_have_count(count)
+    page.locator(".react-flow__pane").click(position={"x": 40, "y": 40})
+    page.keyboard.press("h")
+    expect(page.locator(".device")).to_have_count(3)
+    # The hint below does not cover the edges from which links are drawn.
+    expect(page.locator(".next")).to_contain_text("Next: drag from the edge of one node")
+    settled(page)
+    hint = page.locator(".next").bounding_box()
+    assert hint is not None
+    above = "(top) => [...document.querySelectorAll('.react-flow__handle')]"
+    above += ".every((one) => one.getBoundingClientRect().bottom < top)"
+    page.wait_for_function(above, arg=hint["y"])
+
+
+def test_what_is_drawn_next_is_said_where_nothing_can_run(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    run = page.get_by_role("button", name="Run", exact=True)
+    expect(run).to_have_attribute("title", "Draw a flow between two hosts first")
+    page.get_by_role("button", name="dumbbell").click()
+    expect(run).to_have_attribute("title", re.compile("Run and save"))
+
+
+def test_errors_keep_a_number_with_its_unit(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO.replace("rtt: 20 ms", "rtt: 20 ms, mtu: 20 B"))
+    mistakes = page.get_by_label("Errors and warnings")
+    expect(mistakes).to_contain_text(re.compile(r"\d\u00a0(B|ms)"))
+    assert re.search(r"\d (B|ms|Mbit/s)\b", mistakes.inner_text()) is None

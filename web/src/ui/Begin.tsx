@@ -9,8 +9,8 @@ export function Begin({ begun }: { begun: () => void }) {
     <div className="begin">
       <h2>Draw a network</h2>
       <p>
-        Add hosts, routers and switches with the buttons above or the keys <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag from the
-        edge of one node to another to link them. Then choose Flow and drag from the sender to the receiver.
+        Add hosts, routers and switches with the buttons above, or click here and press <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag
+        from the edge of one node to another to link them. Then choose Flow and drag from the sender to the receiver.
       </p>
       <p className="keys">
         By keys: <kbd>Enter</kbd> selects a node, <kbd>Shift</kbd>+<kbd>Enter</kbd> one more; <kbd>L</kbd> links the two, <kbd>F</kbd> sends a flow.

@@ -47,7 +47,7 @@ const MANY = 12;
 const MAX_ATTEMPTS = 12;
 // Around a drawing that is seen whole, and below it where a hint stands.
 const MARGIN = "18px";
-const MARGIN_WITH_HINT = { top: MARGIN, left: MARGIN, right: MARGIN, bottom: "56px" } as const;
+const MARGIN_WITH_HINT = { top: MARGIN, left: MARGIN, right: MARGIN, bottom: "64px" } as const;
 // Nodes that were copied, to be put into this scenario or the next that is opened.
 type Copied = { text: string; names: string[]; places: Places };
 let clipboard: Copied | undefined;
@@ -363,7 +363,8 @@ function Inner() {
         duplicate={copy}
         zoom={{ nearer: () => void flow.zoomIn({ duration: 120 }), farther: () => void flow.zoomOut({ duration: 120 }), whole: () => whole(200) }}
       />
-      <div className="drawing" ref={frame}>
+      {/* A click on the empty drawing lets its keys work. */}
+      <div className="drawing" ref={frame} tabIndex={-1}>
       <ReactFlow
         nodes={nodes}
         edges={edges}

@@ -70,7 +70,7 @@ export default function Editor() {
           {errors.map((error, index) => (
             <li key={index} className="error">
               <button className="plain" onClick={() => goTo(view.current, error.line, error.column)}>
-                {error.line > 0 && <b>line {error.line}</b>} {messageOf(error)}
+                {error.line > 0 && <b>line {error.line}</b>} {unbroken(messageOf(error))}
               </button>
             </li>
           ))}
@@ -78,8 +78,8 @@ export default function Editor() {
             <li key={`p${index}`} className={problem.fatal ? "error" : "warning"}>
               <button className="plain" onClick={() => goTo(view.current, problem.line, problem.column)}>
                 {problem.line > 0 && <b>line {problem.line}</b>} {problem.where && `${problem.where}: `}
-                {problem.message}
-                {problem.hint && <span className="hint"> Fix: {problem.hint}</span>}
+                {unbroken(problem.message)}
+                {problem.hint && <span className="hint"> Fix: {unbroken(problem.hint)}</span>}
               </button>
             </li>
           ))}

@@ -34,7 +34,7 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
             <th scope="col">{down && axisOf(found, down)}</th>
             {columns.map((column) => (
               <th key={column} scope="col">
-                {column}
+                {unbroken(column)}
               </th>
             ))}
           </tr>
@@ -42,7 +42,7 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
         <tbody>
           {rows.map((row, index) => (
             <tr key={row}>
-              <th scope="row">{row}</th>
+              <th scope="row">{unbroken(row)}</th>
               {grid[index]!.map(({ cells, value, ended, failed, planned }, column) => {
                 const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
                 // Up to a half: text keeps a contrast of 4.5 on it in both themes (WCAG 2.2, 1.4.3).
@@ -112,7 +112,7 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
             return (
               <tr key={cell.cell}>
                 {names.map((name) => (
-                  <td key={name}>{cell.labels[name] ?? ""}</td>
+                  <td key={name}>{unbroken(cell.labels[name] ?? "")}</td>
                 ))}
                 <td className="number">{shown(mean(found, cell, metric), unit)}</td>
                 <td className="number">

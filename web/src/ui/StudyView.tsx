@@ -116,7 +116,7 @@ export function StudyView() {
             <ul className="expectations" aria-label="Expectations">
               {found.expectations.map(({ statement, verdict }) => (
                 <li key={statement}>
-                  <span className={`verdict ${verdict}`}>{verdict}</span> <code>{statement}</code>
+                  <span className={`verdict ${verdict}`}>{verdict}</span> <code>{unbroken(statement)}</code>
                 </li>
               ))}
             </ul>

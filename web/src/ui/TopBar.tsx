@@ -24,6 +24,7 @@ export function TopBar() {
   const checked = use((state) => state.checked);
   const others = use((state) => state.others);
   const broken = use((state) => state.broken);
+  const drawn = use((state) => state.drawing.flows.length > 0);
   const [naming, setNaming] = useState<string>();
   const name = useRef<HTMLButtonElement>(null);
   const named = useRef(false);
@@ -110,7 +111,7 @@ export function TopBar() {
         className="primary run"
         disabled={!ready || session.read_only}
         onClick={() => void store.runs.start()}
-        title={session.read_only ? "This server is read-only" : ready ? "Run and save the result (Ctrl+Enter)" : "Fix the errors first"}
+        title={session.read_only ? "This server is read-only" : ready ? "Run and save the result (Ctrl+Enter)" : drawn ? "Fix the errors first" : "Draw a flow between two hosts first"}
       >
         <Icon name="play" /> Run
       </button>
