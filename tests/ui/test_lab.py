@@ -124,14 +124,24 @@ def test_a_link_that_changes_shows_in_its_curve(lab: Page) -> None:
     carried = lab.locator(".chart[data-panel=Links] output").first
     lab.get_by_role("button", name="Start the flows").click()
     rate_is(lab, carried, "> 2e6")
+    lab.get_by_role("button", name="Change", exact=True).click()
     change = lab.get_by_role("form", name="Change h1-h2")
+    expect(change.get_by_label("rate")).to_be_focused()
+    assert change.locator("label").all_inner_texts()[:3] == ["rate", "delay", "queue"]
+    # All settings and the button are seen, each on one line.
+    heights = change.locator("label").evaluate_all("(all) => all.map((one) => one.clientHeight)")
+    assert max(heights) < 35, heights
+    expect(change.get_by_role("button", name="Change now")).to_be_in_viewport(ratio=1)
     change.get_by_label("rate").fill("1 Mbit/s")
     change.get_by_role("button", name="Change now").click()
-    expect(lab.locator(".lab-side [role=status]")).to_have_text("h1-h2: rate 1 Mbit/s")
+    expect(change.get_by_role("status")).to_have_text("h1-h2: rate 1 Mbit/s")
     rate_is(lab, carried, "< 1.5e6")
     # A setting that the link cannot have is rejected with an error message, and the link keeps what it has.
     change.get_by_label("rate").fill("fast")
     expect(change.get_by_role("button", name="Change now")).to_be_disabled()
+    # A link has one such pane.
+    lab.get_by_role("button", name="Change", exact=True).click()
+    expect(change).to_have_count(1)
 
 
 def rate_is(page: Page, carried: Locator, wanted: str) -> None:
@@ -257,6 +267,59 @@ def test_curves_beside_a_capture_are_wide_enough_to_read(lab: Page) -> None:
     widths = plots.evaluate_all("(all) => all.map((one) => one.clientWidth)")
     assert min(widths) > 220, widths
     assert lab.locator(".packet-list").evaluate("(list) => list.clientWidth") > 450
+
+
+def test_curves_beside_a_terminal_of_80_columns_are_wide_enough_to_read(lab: Page) -> None:
+    lab.set_viewport_size({"width": 1280, "height": 800})
+    lab.get_by_role("button", name="Terminal").click()
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(r"h1[$#]"))
+    plots = lab.locator(".lab-curves .u-over")
+    expect(plots).to_have_count(4)
+    widths = plots.evaluate_all("(all) => all.map((one) => one.clientWidth)")
+    assert min(widths) > 300, widths
+    typed(lab, "tput cols")
+    found = r"tput cols\s*(\d\d+)"
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(found))
+    columns = re.search(found, screen(lab))
+    assert columns is not None
+    assert int(columns[1]) >= 80
+
+
+def test_tools_of_a_network_are_all_seen_on_one_line(lab: Page) -> None:
+    lab.set_viewport_size({"width": 1280, "height": 800})
+    names = ("Take down", "Start the flows", "Terminal", "Routes", "Capture", "Change")
+    tools = [lab.get_by_role("button", name=name, exact=True) for name in names]
+    lab.get_by_role("button", name="Terminal").click()
+    for tool in tools:
+        expect(tool).to_be_in_viewport(ratio=1)
+    boxes = [tool.bounding_box() for tool in tools]
+    assert len({box["y"] for box in boxes if box is not None}) == 1, boxes
+
+
+def test_curves_of_a_network_without_tcp_say_what_starts_it(lab: Page) -> None:
+    for panel in ("Acknowledged", "Congestion window", "Round-trip time"):
+        expect(chart(lab, panel)).to_contain_text("No TCP connection: start the flows")
+    lab.get_by_role("button", name="Start the flows").click()
+    for panel in ("Acknowledged", "Congestion window", "Round-trip time"):
+        expect(chart(lab, panel).locator(".absent")).to_have_count(0)
+
+
+def test_the_focus_stays_where_a_pane_or_the_network_was(lab: Page) -> None:
+    lab.get_by_role("button", name="Capture").click()
+    lab.get_by_role("button", name="Routes", exact=True).click()
+    lab.get_by_role("button", name="Close h1 routes").click()
+    expect(lab.get_by_role("tab", name="h1-h2 packets")).to_be_focused()
+    lab.get_by_role("button", name="Close h1-h2 packets").click()
+    expect(lab.get_by_role("button", name="Take down")).to_be_focused()
+    lab.get_by_role("button", name="Take down").click()
+    expect(lab.get_by_role("button", name="Bring the network up")).to_be_focused()
+
+
+def test_a_network_that_cannot_be_built_yet_says_why(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    page.get_by_role("tab", name="Network").click()
+    expect(page.get_by_role("button", name="Bring the network up")).to_be_disabled()
+    expect(page.locator(".lab-begin")).to_contain_text("Draw a network of two nodes or more first.")
 
 
 def test_what_is_taken_down_is_gone(lab: Page) -> None:

@@ -110,11 +110,20 @@ export function joined(common: Schema, variant: Schema, root: Schema): Schema {
   };
 }
 
+/** The settings that people come to change, above the rest. */
+export const FIRST: Record<string, string[]> = {
+  node: ["kind", "initial_window", "window", "ecn"],
+  link: ["rate", "delay", "rtt", "queue", "loss", "jitter"],
+  flow: ["cc", "rate", "streams", "start", "duration", "bytes"],
+};
+
 /** Settings of a link that can change while it carries traffic: those of its `at`. */
 export function changeable(root: Schema): Field[] {
   const at = resolved(long(schemaOf(root, "link") ?? {}, root)?.properties?.at, root);
   const [listed] = Object.values(at.patternProperties ?? {});
-  return fields(listed ?? (typeof at.additionalProperties === "object" ? at.additionalProperties : undefined), root);
+  const found = fields(listed ?? (typeof at.additionalProperties === "object" ? at.additionalProperties : undefined), root);
+  const first = FIRST.link!.flatMap((key) => found.filter((one) => one.key === key));
+  return [...first, ...found.filter((one) => !first.includes(one))];
 }
 
 function field(key: string, schema: Schema, root: Schema, required: boolean): Field {

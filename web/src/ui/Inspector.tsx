@@ -5,17 +5,10 @@ import { at, change, changeKind, renameNode } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, unbroken, written } from "../core/quantity";
 import { type FlowKind, keyOfShort } from "../core/kinds";
-import { type Field, fields, fits, schemaOf } from "../core/schema";
+import { type Field, fields, FIRST, fits, schemaOf } from "../core/schema";
 import { type Path, read } from "../core/text";
 import { removeSelected } from "./selected";
 import { use, useStore } from "./use";
-
-/** The settings that people come to change, above the rest. */
-const FIRST: Record<string, string[]> = {
-  node: ["kind", "initial_window", "window", "ecn"],
-  link: ["rate", "delay", "rtt", "queue", "loss", "jitter"],
-  flow: ["cc", "rate", "streams", "start", "duration", "bytes"],
-};
 
 export function Inspector() {
   const store = useStore();

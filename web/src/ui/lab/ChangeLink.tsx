@@ -1,12 +1,14 @@
 // Settings of a link that is up, to change while it carries traffic.
 
 import { type FormEvent, useState } from "react";
+import { unbroken } from "../../core/quantity";
 import { changeable, fits } from "../../core/schema";
 import { use, useStore } from "../use";
 
 export function ChangeLink({ lab, link }: { lab: string; link: string }) {
   const store = useStore();
   const schema = use((state) => state.schema);
+  const change = use((state) => state.labChange);
   const [given, setGiven] = useState<Record<string, string>>({});
   const [direction, setDirection] = useState("both");
   const all = schema ? changeable(schema) : [];
@@ -19,7 +21,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
   };
   return (
     <form className="change" onSubmit={apply} aria-label={`Change ${link}`}>
-      {all.map((field) => (
+      {all.map((field, index) => (
         <label key={field.key} className={`setting ${wrong.includes(field) ? "wrong" : ""}`} title={field.about}>
           {field.key}
           {field.kind === "switch" ? (
@@ -31,6 +33,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
             </select>
           ) : (
             <input
+              autoFocus={index === 0}
               aria-label={field.key}
               value={given[field.key] ?? ""}
               placeholder={field.example ? `e.g. ${field.example}` : "unchanged"}
@@ -48,9 +51,14 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
           <option value="reverse">reverse</option>
         </select>
       </label>
-      <button className="primary" disabled={!Object.keys(settings).length || wrong.length > 0}>
-        Change now
-      </button>
+      <div className="row">
+        <button className="primary" disabled={!Object.keys(settings).length || wrong.length > 0}>
+          Change now
+        </button>
+        <span className="hush" role="status">
+          {change && unbroken(change)}
+        </span>
+      </div>
     </form>
   );
 }

@@ -13,7 +13,7 @@ const Terminal = lazy(() => import("./Terminal"));
 type Pane = { id: number; title: string } & (
   | { kind: "terminal"; node: string; what: "bash" | "vtysh" }
   | { kind: "tables"; node: string }
-  | { kind: "capture"; link: string }
+  | { kind: "capture" | "change"; link: string }
 );
 // The name of a pane before it has a number.
 type Wanted = Pane extends infer One ? (One extends Pane ? Omit<One, "id"> : never) : never;
@@ -26,7 +26,6 @@ export function LabView({ shown }: { shown: boolean }) {
   const path = use((state) => state.path);
   const selection = use((state) => state.selection);
   const drawing = use((state) => state.drawing);
-  const change = use((state) => state.labChange);
   const [chosen, setChosen] = useState<string>();
   const [building, setBuilding] = useState(false);
   const [starting, setStarting] = useState(false);
@@ -34,6 +33,10 @@ export function LabView({ shown }: { shown: boolean }) {
   const [front, setFront] = useState<number>();
   const [node, setNode] = useState("");
   const [link, setLink] = useState("");
+  // Someone without a pointer goes on where the button was that is gone.
+  const tools = useRef<HTMLDivElement>(null);
+  const begin = useRef<HTMLButtonElement>(null);
+  const left = useRef(false);
   // On a phone they are below what is seen.
   const opened = useRef<HTMLDivElement>(null);
   useEffect(() => void opened.current?.scrollIntoView({ block: "nearest" }), [front]);
@@ -43,6 +46,8 @@ export function LabView({ shown }: { shown: boolean }) {
     setPanes([]);
     setNode("");
     setLink("");
+    if (left.current) begin.current?.focus();
+    left.current = false;
   }, [lab?.name]);
   // The selection on the drawing is what is meant here.
   useEffect(() => {
@@ -58,7 +63,9 @@ export function LabView({ shown }: { shown: boolean }) {
           Build this network in the Linux kernel of this machine, with a network namespace for each node. Then open terminals, run
           programs, capture packets, and change links while they carry traffic.
         </p>
+        {drawing.nodes.length < 2 && <p className="hush">Draw a network of two nodes or more first.</p>}
         <button
+          ref={begin}
           className="primary"
           disabled={building || drawing.nodes.length < 2}
           onClick={async () => {
@@ -87,6 +94,8 @@ export function LabView({ shown }: { shown: boolean }) {
   const links = Object.keys(lab.links);
   const [at, over] = [nodes.includes(node) ? node : nodes[0]!, links.includes(link) ? link : links[0]!];
   const open = (pane: Wanted) => {
+    const there = pane.kind === "change" && panes.find((other) => other.title === pane.title);
+    if (there) return setFront(there.id);
     let [title, number] = [pane.title, 1];
     while (panes.some((other) => other.title === title)) title = `${pane.title} (${++number})`;
     const made = { ...pane, title, id: ++numbers } as Pane;
@@ -96,10 +105,15 @@ export function LabView({ shown }: { shown: boolean }) {
   const close = (id: number) => {
     setPanes((before) => before.filter((pane) => pane.id !== id));
     setFront((before) => (before === id ? panes.filter((pane) => pane.id !== id).pop()?.id : before));
+    // A terminal that comes to the front has taken the focus.
+    window.setTimeout(() => {
+      if (document.activeElement !== document.body) return;
+      (opened.current?.querySelector<HTMLElement>("[role=tab][aria-selected=true]") ?? tools.current?.querySelector("button"))?.focus();
+    });
   };
   return (
     <div className="lab" hidden={!shown} data-lab={lab.name}>
-      <div className="lab-side">
+      <div className="lab-tools" ref={tools}>
         <div className="row">
           <span className="state done" aria-hidden="true" />
           {labs.length > 1 ? (
@@ -109,58 +123,65 @@ export function LabView({ shown }: { shown: boolean }) {
               ))}
             </select>
           ) : (
-            <strong>{lab.name}</strong>
+            <strong className="name">{lab.name}</strong>
           )}
           <span className="hush">is up</span>
-          <span className="space" />
-          <button onClick={() => void store.act("Not taken down", () => store.backend.takeDown(lab.name), `${lab.name} is down.`)}>Take down</button>
+          <button
+            onClick={() => {
+              left.current = true;
+              void store.act("Not taken down", () => store.backend.takeDown(lab.name), `${lab.name} is down.`);
+            }}
+          >
+            Take down
+          </button>
+          <button
+            aria-pressed={lab.traffic}
+            disabled={starting || (!lab.traffic && (lab.scenario !== path || !drawing.flows.length))}
+            title={lab.scenario === path ? "Run the flows of the drawing until they are stopped" : `Open ${lab.scenario} to start its flows`}
+            onClick={async () => {
+              setStarting(!lab.traffic);
+              await store.act(lab.traffic ? "Flows not stopped" : "Flows not started", () => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path));
+              setStarting(false);
+            }}
+          >
+            {starting ? (lab.routers.length ? "Waiting for routes…" : "Starting…") : lab.traffic ? "Stop the flows" : "Start the flows"}
+          </button>
         </div>
-        <button
-          aria-pressed={lab.traffic}
-          disabled={starting || (!lab.traffic && (lab.scenario !== path || !drawing.flows.length))}
-          title={lab.scenario === path ? "Run the flows of the drawing until they are stopped" : `Open ${lab.scenario} to start its flows`}
-          onClick={async () => {
-            setStarting(!lab.traffic);
-            await store.act(lab.traffic ? "Flows not stopped" : "Flows not started", () => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path));
-            setStarting(false);
-          }}
-        >
-          {starting ? (lab.routers.length ? "Waiting for routes…" : "Starting…") : lab.traffic ? "Stop the flows" : "Start the flows"}
-        </button>
-        <fieldset>
-          <legend>Node</legend>
-          <select aria-label="Node" value={at} onChange={(event) => setNode(event.target.value)}>
-            {nodes.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
+        <div className="row" role="group" aria-label="Tools of a node">
+          <label>
+            Node
+            <select aria-label="Node" value={at} onChange={(event) => setNode(event.target.value)}>
+              {nodes.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
           <button onClick={() => open({ kind: "terminal", node: at, what: "bash", title: at })}>Terminal</button>
           {lab.routers.includes(at) && (
             <button onClick={() => open({ kind: "terminal", node: at, what: "vtysh", title: `${at} vtysh` })}>FRR console</button>
           )}
           <button onClick={() => open({ kind: "tables", node: at, title: `${at} routes` })}>Routes</button>
-        </fieldset>
-        <fieldset>
-          <legend>Link</legend>
-          <select aria-label="Link" value={over} onChange={(event) => setLink(event.target.value)}>
-            {links.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
+        </div>
+        <div className="row" role="group" aria-label="Tools of a link">
+          <label>
+            Link
+            <select aria-label="Link" value={over} onChange={(event) => setLink(event.target.value)}>
+              {links.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
           <button onClick={() => open({ kind: "capture", link: over, title: `${over} packets` })}>Capture</button>
-          <ChangeLink key={over} lab={lab.name} link={over} />
-          {change && (
-            <p className="hush" role="status">
-              {change}
-            </p>
-          )}
-        </fieldset>
+          <button onClick={() => open({ kind: "change", link: over, title: `${over} settings` })} title="Change its settings while it carries traffic">
+            Change
+          </button>
+        </div>
       </div>
       <LiveCurves key={lab.name} lab={lab.name} shown={shown} />
       {panes.length > 0 && (
         <div className="panes" ref={opened}>
           <div className="tabs">
-            <div role="tablist" aria-label="Nodes and captures">
+            <div role="tablist" aria-label="Nodes and links">
               {panes.map((pane) => (
                 <button key={pane.id} role="tab" aria-selected={pane.id === front} title={pane.kind === "terminal" ? "Ctrl+F6 leaves the terminal" : undefined} onClick={() => setFront(pane.id)}>
                   {pane.title}
@@ -184,6 +205,7 @@ export function LabView({ shown }: { shown: boolean }) {
               )}
               {pane.kind === "tables" && <Tables lab={lab.name} node={pane.node} />}
               {pane.kind === "capture" && <CaptureList lab={lab.name} link={pane.link} />}
+              {pane.kind === "change" && <ChangeLink lab={lab.name} link={pane.link} />}
             </div>
           ))}
         </div>

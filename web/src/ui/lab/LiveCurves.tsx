@@ -72,6 +72,7 @@ export function LiveCurves({ lab, shown }: { lab: string; shown: boolean }) {
             phases={NOTHING}
             marks={NOTHING}
             named
+            absent={panel === "links" ? undefined : "No TCP connection: start the flows, or a program in a terminal."}
             onZoom={() => undefined}
           />
         ))}
