@@ -243,3 +243,13 @@ def test_each_of_five_panels_is_high_enough_to_be_read(
     panels.last.focus()
     expect(panels.last).to_be_in_viewport(ratio=0.99)
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_what_a_result_offers_is_on_one_line(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO.replace("name: small", "name: short-queue"))
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.locator(".result .item").first.click()
+    names = ("Hide curves", "Open scenario", "Copy link")
+    boxes = [page.get_by_role("button", name=name).bounding_box() for name in names]
+    assert len({box["y"] for box in boxes if box is not None}) == 1, boxes

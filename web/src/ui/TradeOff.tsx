@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { scaleOf, shown, ticksAround } from "../core/quantity";
+import { scaleOf, shown, ticksAround, unbroken } from "../core/quantity";
 import { inSentence, mean, titleOf, unitOf } from "../core/study";
 
 interface Props {
@@ -75,7 +75,7 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
         </label>
         {values.map((name, index) => (
           <span key={name} className={`of-link flow-${index % 10}`}>
-            <span className={`swatch ${shapeOf(index)}`} aria-hidden="true" /> {name}
+            <span className={`swatch ${shapeOf(index)}`} aria-hidden="true" /> {unbroken(name)}
           </span>
         ))}
       </figcaption>

@@ -33,10 +33,10 @@ export function LabView({ shown }: { shown: boolean }) {
   const [front, setFront] = useState<number>();
   const [node, setNode] = useState("");
   const [link, setLink] = useState("");
-  // Someone without a pointer goes on where the button was that is gone.
-  const tools = useRef<HTMLDivElement>(null);
+  // Someone without a pointer goes on here when the button is gone that was pressed.
+  const terminal = useRef<HTMLButtonElement>(null);
   const begin = useRef<HTMLButtonElement>(null);
-  const left = useRef(false);
+  const pressed = useRef(false);
   // On a phone they are below what is seen.
   const opened = useRef<HTMLDivElement>(null);
   useEffect(() => void opened.current?.scrollIntoView({ block: "nearest" }), [front]);
@@ -46,8 +46,8 @@ export function LabView({ shown }: { shown: boolean }) {
     setPanes([]);
     setNode("");
     setLink("");
-    if (left.current) begin.current?.focus();
-    left.current = false;
+    if (pressed.current) (terminal.current ?? begin.current)?.focus();
+    pressed.current = false;
   }, [lab?.name]);
   // The selection on the drawing is what is meant here.
   useEffect(() => {
@@ -70,7 +70,8 @@ export function LabView({ shown }: { shown: boolean }) {
           disabled={building || drawing.nodes.length < 2}
           onClick={async () => {
             setBuilding(true);
-            await store.act("Not built", () => store.backend.bringUp(store.state.text, path));
+            pressed.current = true;
+            if (!(await store.act("Not built", () => store.backend.bringUp(store.state.text, path)))) pressed.current = false;
             setBuilding(false);
           }}
         >
@@ -108,12 +109,12 @@ export function LabView({ shown }: { shown: boolean }) {
     // A terminal that comes to the front has taken the focus.
     window.setTimeout(() => {
       if (document.activeElement !== document.body) return;
-      (opened.current?.querySelector<HTMLElement>("[role=tab][aria-selected=true]") ?? tools.current?.querySelector("button"))?.focus();
+      (opened.current?.querySelector<HTMLElement>("[role=tab][aria-selected=true]") ?? terminal.current)?.focus();
     });
   };
   return (
     <div className="lab" hidden={!shown} data-lab={lab.name}>
-      <div className="lab-tools" ref={tools}>
+      <div className="lab-tools">
         <div className="row">
           <span className="state done" aria-hidden="true" />
           {labs.length > 1 ? (
@@ -127,9 +128,9 @@ export function LabView({ shown }: { shown: boolean }) {
           )}
           <span className="hush">is up</span>
           <button
-            onClick={() => {
-              left.current = true;
-              void store.act("Not taken down", () => store.backend.takeDown(lab.name), `${lab.name} is down.`);
+            onClick={async () => {
+              pressed.current = true;
+              if (!(await store.act("Not taken down", () => store.backend.takeDown(lab.name), `${lab.name} is down.`))) pressed.current = false;
             }}
           >
             Take down
@@ -156,7 +157,9 @@ export function LabView({ shown }: { shown: boolean }) {
               ))}
             </select>
           </label>
-          <button onClick={() => open({ kind: "terminal", node: at, what: "bash", title: at })}>Terminal</button>
+          <button ref={terminal} onClick={() => open({ kind: "terminal", node: at, what: "bash", title: at })}>
+            Terminal
+          </button>
           {lab.routers.includes(at) && (
             <button onClick={() => open({ kind: "terminal", node: at, what: "vtysh", title: `${at} vtysh` })}>FRR console</button>
           )}
