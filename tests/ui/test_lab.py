@@ -318,6 +318,17 @@ def test_the_focus_stays_where_a_pane_or_the_network_was(lab: Page) -> None:
     expect(lab.get_by_role("button", name="Terminal")).to_be_focused()
 
 
+def test_the_tab_in_front_and_its_close_button_are_seen_among_many(lab: Page) -> None:
+    lab.set_viewport_size({"width": 1280, "height": 800})
+    for _ in range(8):
+        lab.get_by_role("button", name="Routes", exact=True).click()
+    expect(lab.get_by_role("tab", name="h1 routes (8)")).to_be_in_viewport(ratio=0.99)
+    close = lab.get_by_role("button", name="Close h1 routes (8)")
+    expect(close).to_be_in_viewport(ratio=0.99)
+    lab.get_by_role("tab", name="h1 routes", exact=True).click()
+    expect(lab.get_by_role("button", name="Close h1 routes", exact=True)).to_be_in_viewport(ratio=0.99)
+
+
 def test_a_network_that_cannot_be_built_yet_says_why(page: Page, served: Served) -> None:
     page.goto(served.key)
     page.get_by_role("tab", name="Network").click()

@@ -39,7 +39,10 @@ export function LabView({ shown }: { shown: boolean }) {
   const pressed = useRef(false);
   // On a phone they are below what is seen.
   const opened = useRef<HTMLDivElement>(null);
-  useEffect(() => void opened.current?.scrollIntoView({ block: "nearest" }), [front]);
+  useEffect(() => {
+    opened.current?.scrollIntoView({ block: "nearest" });
+    opened.current?.querySelector("[role=tab][aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [front]);
   const lab = labs.find((one) => one.name === chosen) ?? labs.find((one) => one.scenario === path);
 
   useEffect(() => {
