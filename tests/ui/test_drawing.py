@@ -351,3 +351,30 @@ def test_errors_keep_a_number_with_its_unit(page: Page, served: Served) -> None:
     mistakes = page.get_by_label("Errors and warnings")
     expect(mistakes).to_contain_text(re.compile(r"\d\u00a0(B|ms)"))
     assert re.search(r"\d (B|ms|Mbit/s)\b", mistakes.inner_text()) is None
+
+
+def test_a_click_on_one_of_several_selected_nodes_selects_it_alone(page: Page, served: Served) -> None:
+    nodes = "{nodes: [a, {name: r, kind: router}, b], links: []}"
+    opened(page, served, f"tcplab: 1\nname: x\nnetwork: {nodes}\nflows: []\nduration: 1 s\n", nodes=3)
+    for first, second in (("a", "r"), ("r", "b")):
+        page.locator(f"[data-node={first}]").click()
+        page.locator(f"[data-node={second}]").click(modifiers=["Shift"])
+        page.keyboard.press("l")
+    expect(page.locator(".react-flow__edge-link")).to_have_count(2)
+    page.locator("[data-node=a]").click()
+    expect(page.locator(".inspector h2")).to_contain_text("a")
+    page.locator("[data-node=b]").click(modifiers=["Control"])
+    page.keyboard.press("f")
+    expect(page.locator(".arc-label")).to_have_count(1)
+    # A drag moves all that are selected.
+    page.locator("[data-node=a]").click()
+    page.locator("[data-node=b]").click(modifiers=["Shift"])
+    before = page.locator("[data-node=b]").bounding_box()
+    box = page.locator("[data-node=a]").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 20, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 60, steps=4)
+    page.mouse.up()
+    expect(page.locator(".inspector h2")).to_have_text("2 selected")
+    assert page.locator("[data-node=b]").bounding_box() != before

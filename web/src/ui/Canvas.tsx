@@ -372,6 +372,10 @@ function Inner() {
         edgeTypes={EDGE_TYPES}
         onNodesChange={changed}
         onEdgesChange={edgesChanged}
+        onNodeClick={({ shiftKey, ctrlKey, metaKey }, { id }) => {
+          // React Flow keeps what else is selected, for a drag of all.
+          if (!shiftKey && !ctrlKey && !metaKey && selection.length > 1) store.set({ selection: [{ kind: "node", name: id }], sidebar: "settings" });
+        }}
         onEdgeMouseEnter={(_, edge) => setPointed(edge.id)}
         onEdgeMouseLeave={() => setPointed(undefined)}
         onConnect={(made: Connection) => join(made.source, made.target, tool)}
