@@ -378,3 +378,15 @@ def test_a_click_on_one_of_several_selected_nodes_selects_it_alone(page: Page, s
     page.mouse.up()
     expect(page.locator(".inspector h2")).to_have_text("2 selected")
     assert page.locator("[data-node=b]").bounding_box() != before
+
+
+def test_engines_have_names_and_a_simulation_that_is_off_is_no_error(page: Page, served: Served) -> None:
+    opened(page, served)
+    engines = page.get_by_label("Engine").locator("option")
+    expect(engines).to_have_text(["Simulator", "Linux kernel", "Real hosts"])
+    page.get_by_label("Simulate while editing").uncheck()
+    write(page, SCENARIO.replace("10 Mbit/s", "10 parsec"))
+    expect(page.locator(".mistakes .error")).to_have_count(1)
+    status = page.locator(".lower .status")
+    expect(status).to_have_text("Simulate while editing is off.")
+    expect(status).not_to_have_class(re.compile("bad"))

@@ -139,17 +139,17 @@ function Status() {
   const checked = use((state) => state.checked);
   const tab = use((state) => state.tab);
   const wrong = mistakes(checked);
-  let text = "";
+  let [text, bad] = ["", false];
   if (!drawing.nodes.length) text = "";
   else if (!simulate) text = "Simulate while editing is off.";
   else if (busy) text = "Simulating…";
-  else if (wrong) text = `${wrong} ${wrong === 1 ? "error" : "errors"}${curves && tab === "curves" ? ". The curves show the last valid scenario." : ""}`;
-  else if (refused) text = refused;
+  else if (wrong) [text, bad] = [`${wrong} ${wrong === 1 ? "error" : "errors"}${curves && tab === "curves" ? ". The curves show the last valid scenario." : ""}`, true];
+  else if (refused) [text, bad] = [refused, true];
   else if (curves && took !== undefined) {
     text = `Simulated ${inUnit(Number(curves.header.duration.toPrecision(3)), "s")} in ${inUnit((curves.header.wall ?? 0).toFixed(2), "s")}`;
   }
   return (
-    <span className={`status ${refused || wrong ? "bad" : ""}`} role="status" data-took={took?.toFixed(0)} data-busy={busy}>
+    <span className={`status ${bad ? "bad" : ""}`} role="status" data-took={took?.toFixed(0)} data-busy={busy}>
       {text}
       {busy && share !== undefined && <span aria-hidden="true"> {inUnit(Math.round(share * 100), "%")}</span>}
     </span>

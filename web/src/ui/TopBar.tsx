@@ -102,7 +102,7 @@ export function TopBar() {
         <select value={engine} onChange={(event) => store.simulation.setEngine(event.target.value)} aria-label="Engine">
           {session.engines.map((name) => (
             <option key={name} value={name}>
-              {name === "sim" ? "Simulator" : name === "kernel" ? "Linux kernel" : name}
+              {ENGINES[name] ?? name}
             </option>
           ))}
         </select>
@@ -119,6 +119,9 @@ export function TopBar() {
     </header>
   );
 }
+
+// Engines by the names of the documentation.
+const ENGINES: Record<string, string> = { sim: "Simulator", kernel: "Linux kernel", remote: "Real hosts" };
 
 // There is room for so many runs.
 const SHOWN = 2;
