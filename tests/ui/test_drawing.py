@@ -380,7 +380,7 @@ def test_a_click_on_one_of_several_selected_nodes_selects_it_alone(page: Page, s
     assert page.locator("[data-node=b]").bounding_box() != before
 
 
-def test_engines_have_names_and_a_simulation_that_is_off_is_no_error(page: Page, served: Served) -> None:
+def test_engines_have_names_and_the_status_is_red_only_for_errors(page: Page, served: Served) -> None:
     opened(page, served)
     engines = page.get_by_label("Engine").locator("option")
     expect(engines).to_have_text(["Simulator", "Linux kernel", "Real hosts"])
