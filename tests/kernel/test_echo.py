@@ -46,7 +46,7 @@ def test_a_message_under_way_counts_as_far_as_it_has_come(run: Callable[..., Run
         assert done.intervals["bytes_received"].sum() == received[engine]
         # It comes at the rate of the link.
         late = done.intervals.filter(pl.col("time") > 1_000_000_000)["goodput"]
-        assert late.median() > 1_500_000, engine
+        assert np.median(late.to_numpy()) > 1_500_000, engine
     assert received["kernel"] == pytest.approx(received["sim"], rel=0.05)
 
 
