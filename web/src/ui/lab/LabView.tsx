@@ -152,14 +152,7 @@ export function LabView({ shown }: { shown: boolean }) {
           </button>
         </div>
         <div className="row" role="group" aria-label="Tools of a node">
-          <label>
-            Node
-            <select aria-label="Node" value={at} onChange={(event) => setNode(event.target.value)}>
-              {nodes.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
+          <Choice label="Node" value={at} of={nodes} choose={setNode} />
           <button ref={terminal} onClick={() => open({ kind: "terminal", node: at, what: "bash", title: at })}>
             Terminal
           </button>
@@ -169,14 +162,7 @@ export function LabView({ shown }: { shown: boolean }) {
           <button onClick={() => open({ kind: "tables", node: at, title: `${at} routes` })}>Routes</button>
         </div>
         <div className="row" role="group" aria-label="Tools of a link">
-          <label>
-            Link
-            <select aria-label="Link" value={over} onChange={(event) => setLink(event.target.value)}>
-              {links.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
+          <Choice label="Link" value={over} of={links} choose={setLink} />
           <button onClick={() => open({ kind: "capture", link: over, title: `${over} packets` })}>Capture</button>
           <button onClick={() => open({ kind: "change", link: over, title: `${over} settings` })} title="Change its settings while it carries traffic">
             Change
@@ -217,5 +203,19 @@ export function LabView({ shown }: { shown: boolean }) {
         </div>
       )}
     </div>
+  );
+}
+
+/** The node or link that the tools beside it are for. */
+function Choice({ label, value, of, choose }: { label: string; value: string; of: string[]; choose: (name: string) => void }) {
+  return (
+    <label>
+      {label}
+      <select aria-label={label} value={value} onChange={(event) => choose(event.target.value)}>
+        {of.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
   );
 }
