@@ -327,6 +327,8 @@ def test_the_tab_in_front_and_its_close_button_are_seen_among_many(lab: Page) ->
     expect(close).to_be_in_viewport(ratio=0.99)
     lab.get_by_role("tab", name="h1 routes", exact=True).click()
     expect(lab.get_by_role("button", name="Close h1 routes", exact=True)).to_be_in_viewport(ratio=0.99)
+    # Requests still open when the network goes down would be answered with 404.
+    expect(lab.get_by_text("Reading…")).to_have_count(0)
 
 
 def test_a_network_that_cannot_be_built_yet_says_why(page: Page, served: Served) -> None:
