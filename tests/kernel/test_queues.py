@@ -18,7 +18,7 @@ PATH = {"rate": "50 Mbit/s", "rtt": f"{BASE_RTT} ms"}
 BULK = [{"name": f"bulk-{number}", "kind": "tcp", "cc": "cubic"} for number in range(4)]
 PING = {"name": "ping", "kind": "ping", "interval": "20 ms"}
 DROPTAIL = {"kind": "droptail", "limit": "400 packets"}
-# Ports are random: of 1024 queues two of five flows share one in 1 % of the runs, and a ping then waits 9 ms.
+# Ports are random: of 1024 queues two of five flows share one in 1 % of the runs. A ping then waits 10 ms.
 FAIR = {"kind": "fq_codel", "flows": 8192}
 # 400 full packets at 50 Mbit/s.
 WHOLE_BUFFER = 97

@@ -73,7 +73,7 @@ impl Task<'_> {
         Ok(client.endless())
     }
 
-    /// The next request of the connection; inner none: there is no more to do; none: the run is over.
+    /// The next request of the connection. `None`: the run is over. `Some(None)`: every page has been loaded.
     fn next(&self, connection: u32, client: &Client) -> Option<Option<Asked>> {
         let mut pages = client.pages(self);
         loop {
