@@ -36,7 +36,7 @@ impl Counts {
     }
 
     /// Whether packets have left the class, or were dropped.
-    pub(crate) fn is_used(&self) -> bool {
+    fn is_used(&self) -> bool {
         self.packets_out + self.drops.total() > 0
     }
 
@@ -44,6 +44,33 @@ impl Counts {
     pub(crate) fn class(&self, name: String, backlog: Backlog, head_since: Option<Time>) -> Class {
         let Counts { packets_out, bytes_out, drops, marked } = *self;
         Class { name, backlog, head_since, packets_out, bytes_out, drops, marked }
+    }
+}
+
+/// The numbers of the classes that packets have joined, ascending: a few of perhaps 65,536, through all of which a sample would
+/// take too long.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Used(Vec<u32>);
+
+impl Used {
+    /// A packet joins the class `number`, which has these counters and is empty.
+    #[inline]
+    pub(crate) fn joins(&mut self, number: u32, counts: &Counts) {
+        if !counts.is_used() {
+            self.note(number);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, number: u32) {
+        if let Err(place) = self.0.binary_search(&number) {
+            self.0.insert(place, number);
+        }
+    }
+
+    /// All.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().copied()
     }
 }
 

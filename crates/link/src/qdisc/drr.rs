@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use tcplab_units::{Rate, Time};
 
-use super::counting::Counts;
+use super::counting::{Counts, Used};
 use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
@@ -19,6 +19,7 @@ pub(crate) struct Drr<P> {
     flows: Vec<Flow<P>>,
     /// Flows in which packets wait; the first has its turn.
     active: VecDeque<u32>,
+    used: Used,
     /// The first of `active` has had the quantum of this turn.
     granted: bool,
     quantum: u64,
@@ -40,6 +41,7 @@ impl<P: Packet> Drr<P> {
         Drr {
             flows: std::iter::repeat_with(flow).take(config.flows.max(1) as usize).collect(),
             active: VecDeque::new(),
+            used: Used::default(),
             granted: false,
             quantum: u64::from(config.quantum.max(1)),
             limit: Threshold::new(config.limit, rate),
@@ -87,6 +89,10 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         let len = packet.packet.frame_len();
         // The high bits of the product spread any hash evenly over the flows.
         let index = ((u64::from(packet.packet.flow_hash()) * self.flows.len() as u64) >> 32) as u32;
+        let flow = &self.flows[index as usize];
+        if flow.packets.is_empty() {
+            self.used.joins(index, &flow.counts);
+        }
         while self.is_full(len) {
             if self.would_be_longest(index, len) {
                 self.flows[index as usize].counts.count_drop(Cause::Overlimit);
@@ -149,16 +155,13 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
 
     /// The flows that packets have joined, called by their number.
     fn classes(&self) -> Vec<Class> {
-        let class = |(index, flow): (usize, &Flow<P>)| {
+        let class = |index: u32| {
+            let flow = &self.flows[index as usize];
             let backlog = Backlog { packets: flow.packets.len() as u32, bytes: flow.bytes };
-            let class = flow.counts.class(
-                format!("flow {index}"),
-                backlog,
-                flow.packets.front().map(|head| head.since),
-            );
-            (backlog.packets > 0 || flow.counts.is_used()).then_some(class)
+            let head = flow.packets.front().map(|head| head.since);
+            flow.counts.class(format!("flow {index}"), backlog, head)
         };
-        self.flows.iter().enumerate().filter_map(class).collect()
+        self.used.iter().map(class).collect()
     }
 
     fn gauges(&self, _now: Time) -> Vec<Gauge> {

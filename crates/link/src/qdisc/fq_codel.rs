@@ -1,9 +1,11 @@
 //! FlowQueue-CoDel: flows in turn, CoDel in each (RFC 8290).
 
+use std::cmp::Reverse;
+
 use tcplab_units::{Rate, Time};
 
 use super::codel::{Control, Law};
-use super::counting::{Counting, Counts};
+use super::counting::{Counting, Counts, Used};
 use super::fifo::Fifo;
 use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
@@ -18,6 +20,7 @@ pub(crate) struct FqCodel<P> {
     /// The queues whose flow has just begun, and the other active ones (section 4.2).
     new_flows: Turns,
     old_flows: Turns,
+    used: Used,
     backlog: Backlog,
     limit: Threshold,
     quantum: i64,
@@ -90,6 +93,7 @@ impl<P: Packet> FqCodel<P> {
             flows: (0..config.flows.max(1)).map(|_| flow()).collect(),
             new_flows: Turns::EMPTY,
             old_flows: Turns::EMPTY,
+            used: Used::default(),
             backlog: Backlog::default(),
             limit: Threshold::new(Some(config.limit), rate),
             quantum: i64::from(config.quantum.max(1)),
@@ -103,6 +107,11 @@ impl<P: Packet> FqCodel<P> {
     fn classify(&self, flow_hash: u32) -> u32 {
         let random = self.salt.at(u64::from(flow_hash)) >> 32;
         ((random * self.flows.len() as u64) >> 32) as u32
+    }
+
+    /// The numbers of the queues on the lists. Packets wait in no other.
+    fn active(&self) -> impl Iterator<Item = u32> {
+        self.new_flows.iter(&self.flows).chain(self.old_flows.iter(&self.flows))
     }
 
     /// Takes all queues off the lists, as a link does that asks for the next packet and gets none.
@@ -122,7 +131,10 @@ impl<P: Packet> FqCodel<P> {
     /// Half of the longest queue goes, from its head, at most `DROP_BATCH` packets (section 4.1).
     #[cold]
     fn drop_from_longest(&mut self, sink: &mut impl Sink<P>) {
-        let Some(longest) = self.flows.iter_mut().rev().max_by_key(|flow| flow.queue.bytes()) else { return };
+        // Of equals that of the smallest number.
+        let bytes = |number: &u32| (self.flows[*number as usize].queue.bytes(), Reverse(*number));
+        let Some(longest) = self.active().max_by_key(bytes) else { return };
+        let longest = &mut self.flows[longest as usize];
         let half = longest.queue.bytes() / 2;
         let (mut packets, mut bytes) = (0, 0);
         while packets < DROP_BATCH
@@ -148,6 +160,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
         if !flow.is_active {
             flow.is_active = true;
             flow.deficit = self.quantum;
+            self.used.joins(number, &flow.counts);
             self.new_flows.push(&mut self.flows, number);
         }
         self.backlog = self.backlog.and(packet.packet.frame_len());
@@ -208,26 +221,28 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
     }
 
     fn head_since(&self) -> Option<Time> {
-        self.flows.iter().filter_map(|flow| flow.queue.head()).map(|head| head.since).min()
+        let head = |number| self.flows[number as usize].queue.head();
+        self.active().filter_map(head).map(|head| head.since).min()
     }
 
     /// The queues in use so far.
     fn classes(&self) -> Vec<Class> {
-        let used = |flow: &&Flow<P>| flow.counts.is_used() || !flow.queue.is_empty();
-        let class = |(number, flow): (usize, &Flow<P>)| {
+        let class = |number: u32| {
+            let flow = &self.flows[number as usize];
             let head = flow.queue.head().map(|head| head.since);
             flow.counts.class(format!("flow {number}"), flow.queue.backlog(), head)
         };
-        self.flows.iter().enumerate().filter(|(_, flow)| used(flow)).map(class).collect()
+        self.used.iter().map(class).collect()
     }
 
     fn gauges(&self, _now: Time) -> Vec<Gauge> {
-        let counts = self.flows.iter().filter_map(|flow| flow.control.drops_in_a_row());
+        let drops = |number| self.flows[number as usize].control.drops_in_a_row();
+        let dropping: Vec<u32> = self.active().filter_map(drops).collect();
         vec![
             Gauge::plain("new_flows", self.new_flows.iter(&self.flows).count() as f64),
             Gauge::plain("old_flows", self.old_flows.iter(&self.flows).count() as f64),
-            Gauge::plain("dropping_flows", counts.clone().count() as f64),
-            Gauge::plain("count", counts.max().unwrap_or(0).into()),
+            Gauge::plain("dropping_flows", dropping.len() as f64),
+            Gauge::plain("count", dropping.iter().max().copied().unwrap_or(0).into()),
         ]
     }
 
@@ -379,6 +394,24 @@ mod tests {
         assert_eq!(shown("dropping_flows"), Some(1.0));
         assert!(shown("count") > Some(1.0), "{gauges:?}");
         assert!(dropped[1] > 10 && dropped[2] == 0, "{dropped:?}");
+    }
+
+    #[test]
+    fn the_queues_that_packets_have_joined_are_shown_by_number() {
+        let mut queue = fq_codel(config::FqCodel { flows: 65_536, ..config::FqCodel::default() });
+        let mut used: Vec<u32> = (0..20).map(|flow| queue.classify(flow)).collect();
+        for flow in (0..20).chain(5..8) {
+            enqueue(&mut queue, of(flow, 100), Time::ZERO);
+            assert!(next(&mut queue, Time::ZERO).is_some());
+        }
+        used.sort_unstable();
+        let names: Vec<String> = used.iter().map(|number| format!("flow {number}")).collect();
+        let classes = queue.classes();
+        assert_eq!(
+            classes.iter().map(|class| &class.name).collect::<Vec<_>>(),
+            names.iter().collect::<Vec<_>>()
+        );
+        assert_eq!(classes.iter().map(|class| class.packets_out).sum::<u64>(), 23);
     }
 
     #[test]
