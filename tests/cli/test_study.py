@@ -48,6 +48,17 @@ def test_a_study_with_runs_that_failed_exits_with_4(tcplab: Any, study: Any) -> 
     assert "iperf3" in ended.stderr
 
 
+def test_a_study_of_which_no_cell_can_run_is_refused_once(tcplab: Any, study: Any, here: Path) -> None:
+    ended = tcplab("study", study("kind: tcp}", "kind: tcp, generator: iperf3}"), "--output", "out")
+    assert ended.returncode == 3
+    assert ended.stderr == (
+        "tcplab: error: the engine sim cannot run this:\n"
+        "study.yaml: error: flows.bulk.generator: iperf3 is a program and needs a real network stack\n"
+        "hint: leave `generator` out\n"
+    )
+    assert not (here / "out").exists()
+
+
 def test_a_resumed_study_tells_failed_runs_from_missing_ones(tcplab: Any, study: Any, here: Path) -> None:
     file = study(*NO_IPERF3)
     tcplab("study", file, "--output", "out", "--no-report")

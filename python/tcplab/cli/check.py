@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tcplab.cli.failure import Code, code_of, guarded, mistakes_text
+from tcplab.cli.failure import Code, CommandError, code_of, guarded, mistakes_text
 from tcplab.cli.options import At, EngineName, Json, Scenarios, Settings, Yes, engine_called
 from tcplab.cli.options import scenario as read
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tcplab.engine.base import Problem
     from tcplab.plan.types import Plan
+    from tcplab.runner import UnsupportedError
 
 EXAMPLE = "tcplab check four-controls"
 
@@ -119,6 +122,13 @@ def problem_text(problem: Problem, source: object) -> str:
     if problem.at and problem.at.line:
         return str(replace(problem.at, path=f"{kind}: {problem.where}", message=problem.message)) + hint
     return f"{source}: {kind}: {problem.where}: {problem.message}{hint}"
+
+
+def refusal(refused: Sequence[UnsupportedError]) -> CommandError:
+    """The error that says why an engine cannot run these."""
+    lines = [problem_text(each, one.scenario) for one in refused for each in one.problems]
+    code = code_of(each for one in refused for each in one.problems)
+    return CommandError(f"the engine {refused[0].engine} cannot run this:\n" + "\n".join(lines), code)
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:

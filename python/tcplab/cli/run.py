@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError, code_of, guarded
+from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import (
     At,
     EngineName,
@@ -217,7 +217,7 @@ def _prepare(
     paths: list[Path], loaded: list[Any], engine: Any, repeat: int | None, seed: int | None
 ) -> list[Prepared]:
     from tcplab import runner
-    from tcplab.cli.check import problem_text
+    from tcplab.cli.check import refusal
 
     prepared = []
     refused = []
@@ -236,9 +236,7 @@ def _prepare(
         except runner.UnsupportedError as problem:
             refused.append(problem)
     if refused:
-        lines = [problem_text(each, one.scenario) for one in refused for each in one.problems]
-        code = code_of(each for one in refused for each in one.problems)
-        raise CommandError(f"the engine {engine.name} cannot run this:\n" + "\n".join(lines), code)
+        raise refusal(refused)
     return prepared
 
 

@@ -137,6 +137,7 @@ def run(
     if dry_run:
         _print_cells(found, todo, jobs, json=json)
         return
+    require_possible(found, todo)
     check_size(found, todo, store, jobs, yes)
     _claim(found, store, todo, resume)
     executor = _dask(dask, storage, store) if dask is not None else None
@@ -263,6 +264,18 @@ def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None) -> None
         warn(f"resuming: {there} of {there + missing + failed} runs are there{''.join(rest)}")
     with naming(store.path):
         store.create(study)
+
+
+def require_possible(study: Study, todo: Tasks) -> None:
+    """Fail if no cell of a new study can run here."""
+    from tcplab.cli.check import refusal
+    from tcplab.runner import UnsupportedError
+    from tcplab.study import execute
+
+    try:
+        execute.require_possible(study, todo)
+    except UnsupportedError as problem:
+        raise refusal([problem]) from None
 
 
 def check_size(study: Study, todo: Tasks, store: Store, jobs: int | None, yes: bool) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcplab.quantities import plural
 from tcplab.results.errors import ResultsError
-from tcplab.study.execute import Outcome, execute, reopened
+from tcplab.study.execute import Outcome, execute, reopened, require_possible, work
 from tcplab.study.grid import Cell, as_yaml, label_of
 from tcplab.study.judge import Judgement, judge
 from tcplab.study.load import Asked, Study, load
@@ -122,7 +122,8 @@ def run(
 
     `cluster` spreads its simulations: the address of a Dask scheduler, or a cluster object (of
     dask-jobqueue, dask-kubernetes and the like); `storage` is where its workers put results. Raises
-    ScenarioErrors, ClusterError, ResultsError, and KeyboardInterrupt when it was interrupted.
+    ScenarioErrors, UnsupportedError when no cell can run on this machine, ClusterError, ResultsError, and
+    KeyboardInterrupt when it was interrupted.
     """
     from tcplab import runner
 
@@ -131,6 +132,7 @@ def run(
     study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
     path = runner.place(study.name, Path(out) if out is not None else None, several=False)
     store = Store(path)
+    require_possible(study, work(study, store))
     store.create(study)
     executor = None
     if cluster is not None:

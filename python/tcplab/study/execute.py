@@ -9,16 +9,19 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tcplab.plan.types import Plan
 from tcplab.results.errors import ResultsError
-from tcplab.runner import stopping_on_signals, usable_cores
+from tcplab.runner import UnsupportedError, stopping_on_signals, usable_cores
 from tcplab.study.grid import Cell
 from tcplab.study.load import Study
 from tcplab.study.pool import Executor, LocalPool
 from tcplab.study.store import Done, Store
 from tcplab.study.task import Made, Task, refuse
+
+if TYPE_CHECKING:
+    from tcplab.engine.base import Problem
 
 # Reading a plan, starting an engine and writing the tables, seconds: for the estimate of a dry run.
 _SIM_SPEED = 100.0
@@ -104,6 +107,24 @@ def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Tas
         damaged=tuple(job for job, state in pairs if state == "damaged"),
         failed=tuple(job for job, state in pairs if state == "failed"),
     )
+
+
+def require_possible(study: Study, todo: Tasks) -> None:
+    """Raise UnsupportedError if nothing of the study is done, and no cell of it can run on this machine."""
+    from tcplab import engine as engines
+
+    if todo.done:
+        return
+    reasons: dict[str, list[Problem]] = {}
+    for cell in {job.cell.id: job.cell for job in todo.missing}.values():
+        problems = engines.load(cell.engine).check(study.plan_of(cell))
+        fatal = [problem for problem in problems if problem.fatal]
+        if not fatal:
+            return
+        known = reasons.setdefault(cell.engine, [])
+        known += [problem for problem in fatal if problem not in known]
+    for engine, fatal in reasons.items():
+        raise UnsupportedError(study.source, engine, fatal)
 
 
 def refused(study: Study, todo: Tasks) -> set[str]:
