@@ -67,11 +67,13 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
 /// One line for each sentence, with all whom it concerns.
 fn messages(found: Vec<(String, String)>) -> Vec<String> {
     let mut subjects: Vec<(String, Vec<String>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for (sentence, subject) in found {
-        match subjects.iter_mut().find(|(known, _)| *known == sentence) {
-            Some((_, names)) => names.push(subject),
-            None => subjects.push((sentence, vec![subject])),
-        }
+        let place = *places.entry(sentence).or_insert_with_key(|sentence| {
+            subjects.push((sentence.clone(), Vec::new()));
+            subjects.len() - 1
+        });
+        subjects[place].1.push(subject);
     }
     let listed = |names: &[String]| match names {
         [a, b, c, _, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),
@@ -251,7 +253,7 @@ fn buffers(plan: &Plan, found: &mut Vec<(String, String)>) {
 /// Accelerators and caches that no flow has use of.
 fn proxies(plan: &Plan, found: &mut Vec<(String, String)>) {
     let ways = Ways::new(plan);
-    for node in &plan.nodes {
+    for node in plan.nodes.iter().filter(|node| node.accelerate.is_some() || node.cache.is_some()) {
         let passing: Vec<&Flow> =
             plan.flows.iter().filter(|flow| ways.passes(flow, &node.name) && ends(flow).is_some()).collect();
         if let Some(accelerator) = &node.accelerate {

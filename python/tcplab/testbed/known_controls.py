@@ -12,20 +12,20 @@ from tcplab.scenario.reading import Known
 
 
 class Controls:
-    """tcplab's own controls, those of this machine's kernel, and C files."""
+    """tcplab's own controls, those of this machine's kernel, and C files.
+
+    Each is looked at once: a scenario may have a flow between every two of many hosts.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, Path], Known | str | bool | None] = {}
 
     def known(self, name: str, folder: Path) -> Known | str | bool | None:
         """See `tcplab.scenario.reading.Controls`."""
-        if name.endswith(".c"):
-            try:
-                return _answer(described_file(Source.read(folder / name)))
-            except ControlFileError as problem:
-                return "\n".join([problem.what, *problem.details()])
-            except NoCompilerError:
-                return True  # only an engine knows
-        if known_as(name) in shipped():
-            return _answer(describe(name))
-        return True if _is_the_kernels(name) else None
+        asked = (name, folder)
+        if asked not in self._answers:
+            self._answers[asked] = _known(name, folder)
+        return self._answers[asked]
 
     def names(self) -> list[str]:
         """Every name that a scenario may give."""
@@ -33,6 +33,19 @@ class Controls:
 
         own = [*shipped(), *ALIASES]
         return [*own, *(f"tl_{one}" for one in own), *controls.available()]
+
+
+def _known(name: str, folder: Path) -> Known | str | bool | None:
+    if name.endswith(".c"):
+        try:
+            return _answer(described_file(Source.read(folder / name)))
+        except ControlFileError as problem:
+            return "\n".join([problem.what, *problem.details()])
+        except NoCompilerError:
+            return True  # only an engine knows
+    if known_as(name) in shipped():
+        return _answer(describe(name))
+    return True if _is_the_kernels(name) else None
 
 
 def _answer(control: Description) -> Known:
