@@ -86,6 +86,9 @@ class Samples:
         self.run = run
         self.repetition = repetition
         self.plan = run.plan
+        self._parts: dict[str, dict[str, pl.DataFrame]] = {}
+        self._bottlenecks: dict[str, list[Hop]] = {}
+        self._spans: dict[str, tuple[float, float] | None] = {}
 
     def _table(self, name: str) -> pl.DataFrame:
         whole = self.run.tables[name]
@@ -96,28 +99,23 @@ class Samples:
 
     def rows(self, table: str, flow: str) -> pl.DataFrame:
         """A flow's rows of a table, those of all its streams."""
-        return self._table(table).filter(pl.col("flow") == flow)
+        part = self._by_flow(table).get(flow)
+        return self._table(table).clear() if part is None else part
 
-    @cached_property
-    def _flows(self) -> dict[str, pl.DataFrame]:
-        return _parts(self._table("flows"), "flow")
-
-    @cached_property
-    def _intervals(self) -> dict[str, pl.DataFrame]:
-        return _parts(self._table("intervals"), "flow")
+    def _by_flow(self, table: str) -> dict[str, pl.DataFrame]:
+        """The rows of each flow: of thousands of flows each would look through the whole table."""
+        if table not in self._parts:
+            self._parts[table] = _parts(self._table(table), "flow")
+        return self._parts[table]
 
     @cached_property
     def _sockets(self) -> dict[str, pl.DataFrame]:
         """Sockets of the ends that send most of their flows' payload."""
-        parts = _parts(self._table("sockets"), "flow")
+        parts = dict(self._by_flow("sockets"))
         for name, part in parts.items():
             if (flow := self.plan_flow(name)) and goes_both_ways(flow):
                 parts[name] = part.filter(pl.col("node") == data_ends(flow)[0])
         return parts
-
-    @cached_property
-    def _gauges(self) -> dict[str, pl.DataFrame]:
-        return _parts(self._table("gauges"), "flow")
 
     @cached_property
     def _queues(self) -> dict[tuple[str, DirectionKey], pl.DataFrame]:
@@ -130,25 +128,32 @@ class Samples:
     @cached_property
     def flow_names(self) -> list[str]:
         """Flows in the plan's order, then those only the tables know."""
-        planned = [flow["name"] for flow in self.plan.get("flows", ())]
-        return [*planned, *(name for name in self._flows if name not in planned)]
+        return [*self._planned, *(name for name in self._by_flow("flows") if name not in self._planned)]
+
+    @cached_property
+    def _planned(self) -> dict[str, Flow]:
+        return {flow["name"]: flow for flow in self.plan.get("flows", ())}
 
     def plan_flow(self, flow: str) -> Flow | None:
         """The flow's entry in the plan; None when it has none."""
-        return next((f for f in self.plan.get("flows", ()) if f["name"] == flow), None)
+        return self._planned.get(flow)
 
     def streams(self, flow: str) -> pl.DataFrame:
         """The flow's rows of the flows table."""
-        rows = self._flows.get(flow)
-        return self._table("flows").clear() if rows is None else rows
+        return self.rows("flows", flow)
 
     def span(self, flow: str) -> tuple[float, float] | None:
         """When the flow was active, ns; None when it never was."""
+        if flow not in self._spans:
+            self._spans[flow] = self._active(flow)
+        return self._spans[flow]
+
+    def _active(self, flow: str) -> tuple[float, float] | None:
         rows = self.streams(flow)
         starts, ends = rows["start"].drop_nulls(), rows["end"].drop_nulls()
         if len(starts) and len(ends):
             return float(starts.min()), float(ends.max())  # type: ignore[arg-type]
-        rows = self._intervals.get(flow, pl.DataFrame())
+        rows = self._by_flow("intervals").get(flow, pl.DataFrame())
         if not len(rows):
             return None
         return float((rows["time"] - rows["duration"]).min()), float(rows["time"].max())  # type: ignore[arg-type]
@@ -159,7 +164,7 @@ class Samples:
         The two ends of a flow that finishes before the run does cut their last interval short at times of
         their own. What no stream knows at a time, as the receiver's figures at the sender's, is null.
         """
-        rows = self._intervals.get(flow)
+        rows = self._by_flow("intervals").get(flow)
         if rows is None:
             return pl.DataFrame()
         sums = ("goodput", "bytes_received", "bytes_sent", "retransmits", "lost")
@@ -175,7 +180,7 @@ class Samples:
         """
         planned = self.plan_flow(flow)
         payload = planned.get("payload") if planned else None
-        rows = self._intervals.get(flow)
+        rows = self._by_flow("intervals").get(flow)
         if rows is None or not payload:
             return math.nan
         rows = rows.filter(pl.col("time") > start)
@@ -202,7 +207,7 @@ class Samples:
     def _stream_intervals(self) -> dict[str, dict[int, pl.DataFrame]]:
         """Intervals of known goodput, by flow and stream."""
         found: dict[str, dict[int, pl.DataFrame]] = {}
-        for flow, rows in self._intervals.items():
+        for flow, rows in self._by_flow("intervals").items():
             parts = rows.drop_nulls("goodput").sort("time").partition_by("stream", as_dict=True)
             found[flow] = {int(key[0]): part for key, part in parts.items()}
         return found
@@ -239,7 +244,8 @@ class Samples:
 
     def _delivered(self, flow: str, stream: int | None) -> tuple[Array, Array, Array]:
         """Where intervals begin and end, ns, and what arrived in each, in bits times 10^9."""
-        rows = self._intervals.get(flow) if stream is None else self._stream_intervals[flow][stream]
+        of_flow = self._by_flow("intervals").get(flow)
+        rows = of_flow if stream is None else self._stream_intervals[flow][stream]
         if rows is None:
             return np.empty(0), np.empty(0), np.empty(0)
         begin = (pl.col("time") - pl.col("duration")).min()
@@ -266,10 +272,11 @@ class Samples:
         for table in ("pings", "echoes"):
             # Echoes that are too many for a row each have no time; their batches have.
             known = pl.col("rtt").is_not_null() & pl.col("time").is_not_null()
-            measured = self._table(table).filter((pl.col("flow") == flow) & known)
+            if flow not in self._by_flow(table):
+                continue
+            measured = self.rows(table, flow).filter(known)
             if len(measured) and table == "echoes":
-                batches = self._table("echo_batches").filter(pl.col("flow") == flow)
-                means = batches.select("time", pl.col("rtt_mean").alias("rtt"))
+                means = self.rows("echo_batches", flow).select("time", pl.col("rtt_mean").alias("rtt"))
                 measured = pl.concat([measured.select("time", pl.col("rtt").cast(pl.Float64)), means])
             if len(measured):
                 return _series(measured.sort("time"), "rtt")
@@ -332,9 +339,7 @@ class Samples:
 
     def gauges(self, flow: str) -> pl.DataFrame:
         """Gauges of the control of the flow's first stream: rows of the table `gauges`, by time."""
-        rows = self._gauges.get(flow)
-        if rows is None:
-            return self._table("gauges").clear()
+        rows = self.rows("gauges", flow)
         first = rows.filter(pl.col("stream") == pl.col("stream").min())
         planned = self.plan_flow(flow)
         if planned and goes_both_ways(planned):
@@ -364,7 +369,7 @@ class Samples:
 
         A flow ends with its last reply. Probes sent later are lost all the same.
         """
-        rows = self._table("pings").filter((pl.col("flow") == flow) & (pl.col("time") >= start))
+        rows = self.rows("pings", flow).filter(pl.col("time") >= start)
         return float(rows["lost"].cast(pl.Float64()).mean()) if len(rows) else float("nan")  # type: ignore[arg-type]
 
     def hops(self) -> list[Hop]:
@@ -483,6 +488,11 @@ class Samples:
 
         Of several alike, those whose queue was always empty limited nothing and are left out.
         """
+        if flow not in self._bottlenecks:
+            self._bottlenecks[flow] = self._slowest(flow)
+        return self._bottlenecks[flow]
+
+    def _slowest(self, flow: str) -> list[Hop]:
         planned = self.plan_flow(flow)
         if not planned:
             return []

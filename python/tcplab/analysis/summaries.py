@@ -220,13 +220,15 @@ def _goodput(samples: Samples, flow: str, window: Window) -> float:
     The last interval may go on beyond the flow's last byte: it counts up to there. Streams that end at times
     of their own, as on a real host, have intervals that overlap: their time counts once.
     """
-    rows = samples.rows("intervals", flow).drop_nulls("bytes_received")
-    begins = pl.col("time") - pl.col("duration")
-    inside = rows.filter((begins >= window.start) & (begins < window.end))
-    ends = pl.min_horizontal(pl.col("time").cast(pl.Float64), window.end)
-    time = _covered(inside.select(begins.cast(pl.Float64).alias("begin"), ends.alias("end")))
-    if time > 0:
-        return float(inside["bytes_received"].sum()) * 8e9 / time
+    rows = samples.rows("intervals", flow)
+    if len(rows):
+        rows = rows.drop_nulls("bytes_received")
+        begins = pl.col("time") - pl.col("duration")
+        inside = rows.filter((begins >= window.start) & (begins < window.end))
+        ends = pl.min_horizontal(pl.col("time").cast(pl.Float64), window.end)
+        time = _covered(inside.select(begins.cast(pl.Float64).alias("begin"), ends.alias("end")))
+        if time > 0:
+            return float(inside["bytes_received"].sum()) * 8e9 / time
     received = samples.streams(flow)["bytes_received"].drop_nulls()
     span = samples.span(flow)
     if not len(received) or span is None or span[1] <= span[0]:

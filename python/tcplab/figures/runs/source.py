@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tcplab.analysis.samples import Samples
 from tcplab.figures.palette import Style, style
@@ -44,6 +45,10 @@ class Source:
 
     def bottlenecks(self) -> dict[Hop, list[str]]:
         """The bottlenecks of the flows, each with the flows that it limits."""
+        return self._limited
+
+    @cached_property
+    def _limited(self) -> dict[Hop, list[str]]:
         found: dict[Hop, list[str]] = {}
         for flow in self.flows:
             for hop in self.samples.bottlenecks(flow):
