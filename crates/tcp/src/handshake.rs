@@ -27,7 +27,6 @@ impl Connection {
         syn.flags = SYN;
         self.ecn_ask(&mut syn);
         self.ecn.accurate.syn_codepoint = syn.ecn;
-        syn.window = self.rcv.window.advertised() as u16;
         self.emit_syn(syn);
     }
 
@@ -59,7 +58,7 @@ impl Connection {
             ts_val: if self.timestamps_ok { self.timestamp() } else { 0 },
             ts_ecr: self.rcv.ts_recent,
             sack: [(0, 0); 4],
-            window: self.rcv.window.advertised() as u16,
+            window: self.rcv.window.of_syn(),
             flags: 0,
             ae: false,
             accecn: AccEcnOption::default(),

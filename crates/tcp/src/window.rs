@@ -78,16 +78,15 @@ impl ReceiveWindow {
         if space > mss {
             space -= space % mss;
         }
-        let advertised = space.min(MAX_UNSCALED);
         ReceiveWindow {
             buffer,
             fixed,
             buffer_max: config.receive_buffer_max,
             ratio: INITIAL_RATIO,
             clamp: clamp.min(MAX_UNSCALED << scale),
-            threshold: advertised,
+            threshold: space,
             scale,
-            advertised: advertised as u32,
+            advertised: space as u32,
             advertised_at: 0,
             advmss: mss,
             space: 0,
@@ -143,9 +142,14 @@ impl ReceiveWindow {
         self.scale
     }
 
-    /// The window last advertised.
+    /// The window last advertised; at first what the buffer has room for (Linux 6.10).
     pub(crate) fn advertised(&self) -> u32 {
         self.advertised
+    }
+
+    /// The window field of a SYN, which is never scaled (RFC 7323, section 2.2).
+    pub(crate) fn of_syn(&self) -> u16 {
+        self.advertised.min(MAX_UNSCALED as u32) as u16
     }
 
     /// `rcv_nxt` when it was (`rcv_wup`).
@@ -467,6 +471,17 @@ mod tests {
     fn the_syn_offers_half_of_the_buffer_in_whole_segments() {
         let window = ReceiveWindow::new(&Config::default(), 1460);
         assert_eq!((window.advertised(), window.advertised() % 1460), (64_240, 0));
+    }
+
+    #[test]
+    fn a_syn_offers_what_fits_its_field_and_the_first_ack_the_rest_of_the_buffer() {
+        // Measured on Linux 6.18 with SO_RCVBUF of 274,000 bytes.
+        let config = Config { receive_buffer: Some(274_000), ..Config::default() };
+        assert_eq!(ReceiveWindow::new(&config, 1460).of_syn(), 65_535);
+        let mut t = Script::client(&config, "reno", 20.0);
+        assert_eq!(t.end.rcv.window.advertised(), 273_024);
+        t.at(40.0, data(1, 1449).stamped(41, 1_020));
+        assert_eq!(t.end.rcv.window.advertised(), 275_920);
     }
 
     #[test]
