@@ -17,7 +17,7 @@ const MAX_LIMIT: u64 = 1 << 30;
 /// application limits the rate.
 const WRITE: u64 = 131_072;
 /// Room for headers (`MAX_TCP_HEADER` where wireless drivers are configured; 256 without) and shared info.
-const SEGMENT_HEADERS: u64 = 320 + 320;
+pub(crate) const SMALL_HEAD: u64 = 320 + 320;
 const SKB: u64 = 256;
 
 /// Rarely needed members come first, and last those for arriving data (see `Connection`).
@@ -143,7 +143,7 @@ impl SendBuffer {
         let last = self.last_of(unsent);
         let waiting = (unsent - last).div_ceil(self.chunk) + u32::from(last > 0);
         let buffers = u64::from(self.bursts_out) + u64::from(waiting);
-        u64::from(queued) + buffers * (SEGMENT_HEADERS + SKB)
+        u64::from(queued) + buffers * (SMALL_HEAD + SKB)
     }
 
     /// Whether there is room to begin another buffer.
@@ -301,7 +301,7 @@ impl Connection {
             return;
         }
         let payload = u64::from(self.config.mss.max(self.sk.mss_cache));
-        let per_segment = (payload + SEGMENT_HEADERS).next_power_of_two() + SKB;
+        let per_segment = (payload + SMALL_HEAD).next_power_of_two() + SKB;
         let segments = self.sk.snd_cwnd.max(10).max(self.snd.rack.reordering() + 1);
         let factor = u64::from(self.snd.control.sndbuf_expand(&mut self.sk));
         let wanted = factor * u64::from(segments) * per_segment;
@@ -317,7 +317,7 @@ mod tests {
 
     const SEGMENT: u32 = 1448;
     /// Memory of a buffer beside its payload.
-    const OVERHEAD: u64 = SEGMENT_HEADERS + SKB;
+    const OVERHEAD: u64 = SMALL_HEAD + SKB;
 
     /// A buffer of two segments a chunk that the application limits to `bytes`.
     fn buffer(bytes: u64) -> SendBuffer {
