@@ -53,6 +53,7 @@ impl Connection {
 
     /// Whether a burst of `bytes` waits for others to leave the host. Two such bursts may be there, or what the
     /// pacing rate sends in about a millisecond; for retransmissions twice as much. A lone burst never waits.
+    /// Linux's count is of a byte more (`sk_wmem_alloc` begins with 1), so a third waits.
     pub(crate) fn small_queue_holds_back(&mut self, bytes: u32, retransmission: bool) -> bool {
         self.snd
             .small_queue
@@ -67,7 +68,7 @@ impl Connection {
             limit = limit.min(LIMIT);
         }
         self.snd.small_queue.holds_back =
-            queued > limit << u32::from(retransmission) && self.snd.buffer.bursts_out() > 1;
+            queued >= limit << u32::from(retransmission) && self.snd.buffer.bursts_out() > 1;
         self.snd.small_queue.holds_back
     }
 }
