@@ -173,7 +173,7 @@ def scenario(seed: int) -> Scenario:
     calm = chance.random() < 0.5
     rate = round(500 * 100 ** chance.random())
     network, ends = chance.choice([_path, _path, _path, _routed, _medium])(chance, rate, calm)
-    # The buffer that auto-tuning grants at first depends on the configuration of a kernel (docs/simulator-tcp.md).
+    # The buffer that auto-tuning grants at first depends on how a kernel is configured.
     network["hosts"] = {"send_buffer": "400 kB"} | _host(chance)
     flows = []
     for number in range(chance.randint(1, 2 if calm else 4)):
