@@ -181,6 +181,16 @@ def test_settings_of_a_link_change_at_once(topo: Topo) -> None:
     assert topo("wait").returncode == 0
 
 
+def test_settings_are_read_as_those_of_the_link_as_it_is_now(topo: Topo) -> None:
+    def limit(settings: str) -> int:
+        printed = topo("set", "a-r", settings, "queue=1 BDP", "--direction", "forward", "--json")
+        return int(json.loads(printed.stdout)["changes"]["forward"]["limit"]["bytes"])
+
+    whole = limit("rate=10 Mbit/s")
+    assert topo("set", "a-r", "rate=1 Mbit/s").returncode == 0
+    assert limit("loss=0 %") * 10 == whole
+
+
 def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:
     printed = topo("set", "a-r", "delay=7 ms", "--direction", "reverse", "--json")
     changes = json.loads(printed.stdout)["changes"]

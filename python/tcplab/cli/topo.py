@@ -350,8 +350,8 @@ def change(
     """
     from tcplab.cli.old_spellings import deprecated
     from tcplab.cli.output import say_json, warn
-    from tcplab.testbed.link_change import directions
-    from tcplab.testbed.testbed import EMULATOR
+    from tcplab.testbed import held
+    from tcplab.testbed.link_change import directions, present
 
     keys = directions(direction)
     if not keys:
@@ -360,11 +360,9 @@ def change(
         warn(f"tcplab: warning: {deprecated('--direction backward', 'reverse')}")
     with _naming():
         found = _find(lab)
-        facts = found.link(link)
-        changes = {key: _change(facts[key], settings) for key in keys}
-        for key, change in changes.items():
-            command = {"do": "change", "link": link, "direction": key, "change": change}
-            found.ask({"do": "relay", "child": EMULATOR, "command": command})
+        facts, elapsed = found.link(link), found.elapsed()
+        changes = {key: _change(present(facts[key], elapsed), settings) for key in keys}
+        held.change(found, link, changes)
     if json:
         say_json({"link": link, "changes": changes})
 

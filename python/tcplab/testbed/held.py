@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcplab.plan.types import Plan
+from tcplab.plan.types import Change, Plan
 from tcplab.results.manifest import plan_digest
 from tcplab.testbed import verification
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
 from tcplab.testbed.layout import LARGEST_MTU, Interface, Layout, has_routing, lay_out
+from tcplab.testbed.link_change import recorded
 from tcplab.testbed.ping import Pair, silent
 from tcplab.testbed.testbed import EMULATOR
 
@@ -56,6 +57,10 @@ class Held:
             nodes = ", ".join(self.about["nodes"])
             raise NoLabError(f"lab {self.name} has no node {name!r}", f"its nodes: {nodes}")
         return self.pids[name]
+
+    def elapsed(self) -> int:
+        """How long its links have been up, ns."""
+        return max(0, round((time.time() - float(self.about["started"])) * 1e9))
 
     def link(self, name: str) -> Json:
         """The known properties of a link; raises NoLabError."""
@@ -157,18 +162,31 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
         if layout.emulated:
             _send(lab, {"do": "configure", **_emulation(plan, layout, pids)})
         lab.ask(layout.build_command())
+        started = time.time()
         if layout.emulated:
             _send(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
         certificate = None
         if verification.wanted(plan):
             certificate = verification.measured(layout, plan_digest(plan), lab.ask)
         routers = lab.ask({"do": "route", "plan": plan})["configurations"] if has_routing(plan) else {}
-        lab.ask({"do": "hold", "about": _about(layout, scenario, routers, certificate)})
+        lab.ask({"do": "hold", "about": _about(layout, scenario, started, routers, certificate)})
         lab.let_go()
     except BaseException:
         lab.end()
         raise
     return find(name)
+
+
+def change(lab: Held, link: str, changes: Mapping[str, Change]) -> None:
+    """Change directions of a link now; the lab's description says so from then on. Raises TestbedError."""
+    for way, made in changes.items():
+        command = {"do": "change", "link": link, "direction": way, "change": made}
+        lab.ask({"do": "relay", "child": EMULATOR, "command": command})
+    # Another hand may have changed something meanwhile.
+    now = find(lab.name)
+    facts, elapsed = now.link(link), now.elapsed()
+    facts |= {way: recorded(facts[way], made, elapsed) for way, made in changes.items()}
+    now.ask({"do": "hold", "about": now.about})
 
 
 def reach(lab: Held, pairs: list[Pair], timeout: float) -> tuple[list[Pair], float]:
@@ -209,10 +227,10 @@ def _emulation(plan: Plan, layout: Layout, pids: Mapping[str, int]) -> Json:
     return {"seed": plan["seed"], "links": links, "media": plan.get("media", [])}
 
 
-def _about(layout: Layout, scenario: str, routers: Json, certificate: Json | None) -> Json:
+def _about(layout: Layout, scenario: str, started: float, routers: Json, certificate: Json | None) -> Json:
     return {
         "scenario": scenario,
-        "started": time.time(),
+        "started": started,
         "routers": routers,
         "verification": certificate,
         "nodes": {

@@ -20,8 +20,7 @@ from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import failure
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.held import Held, NoLabError
-from tcplab.testbed.link_change import changed, directions
-from tcplab.testbed.testbed import EMULATOR
+from tcplab.testbed.link_change import changed, directions, present, present_words
 
 __all__ = ["Held", "NoLabError", "TestbedError", "every", "find"]
 
@@ -80,10 +79,9 @@ def to_json(lab: Held) -> Json:
 
 def change(lab: Held, link: str, settings: Mapping[str, str], direction: str) -> None:
     """Change a link now; raises NoLabError, TestbedError and ScenarioErrors."""
-    facts = lab.link(link)
-    for way in directions(direction):
-        made = {"do": "change", "link": link, "direction": way, "change": changed(facts[way], settings)}
-        lab.ask({"do": "relay", "child": EMULATOR, "command": made})
+    facts, elapsed = lab.link(link), lab.elapsed()
+    made = {way: changed(present(facts[way], elapsed), settings) for way in directions(direction)}
+    held.change(lab, link, made)
 
 
 def watch_command(lab: Held) -> list[str]:
