@@ -132,13 +132,31 @@ def test_a_link_that_changes_shows_in_its_curve(lab: Page) -> None:
     heights = change.locator("label").evaluate_all("(all) => all.map((one) => one.clientHeight)")
     assert max(heights) < 35, heights
     expect(change.get_by_role("button", name="Change now")).to_be_in_viewport(ratio=1)
+    now = {"rate": "20 Mbit/s", "delay": "5 ms", "queue": "droptail of 50 packets", "loss": "none"}
+    for name, value in now.items():
+        expect(change.get_by_label(name, exact=True)).to_have_attribute("placeholder", value)
+    expect(change.get_by_label("up").locator("option").first).to_have_text("on")
     change.get_by_label("rate").fill("1 Mbit/s")
     change.get_by_role("button", name="Change now").click()
     expect(change.get_by_role("status")).to_have_text("h1-h2: rate 1 Mbit/s")
+    expect(change.get_by_label("rate")).to_have_attribute("placeholder", "1 Mbit/s")
     rate_is(lab, carried, "< 1.5e6")
     # A setting that the link cannot have is rejected with an error message, and the link keeps what it has.
     change.get_by_label("rate").fill("fast")
     expect(change.get_by_role("button", name="Change now")).to_be_disabled()
+    change.get_by_label("rate").fill("")
+    change.get_by_label("queue").fill("50 packages")
+    wrong = re.compile("Not a queue: e.g. 625 packets")
+    expect(change.get_by_label("queue")).to_have_accessible_description(wrong)
+    expect(change.get_by_role("button", name="Change now")).to_be_disabled()
+    change.get_by_label("direction").select_option("reverse")
+    change.get_by_label("queue").fill("9 packets")
+    change.get_by_role("button", name="Change now").click()
+    expect(change.get_by_label("queue")).to_have_attribute("placeholder", "9 packets")
+    change.get_by_label("direction").select_option("both")
+    expect(change.get_by_label("queue")).to_have_attribute(
+        "placeholder", "droptail of 50 packets; reverse 9 packets"
+    )
     # A link has one such pane.
     lab.get_by_role("button", name="Change", exact=True).click()
     expect(change).to_have_count(1)

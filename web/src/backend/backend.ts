@@ -120,6 +120,9 @@ export interface StudyResults {
   expectations: { statement: string; verdict: "holds" | "fails" | "undecided" }[];
 }
 
+/** The present settings of a direction in words, by their keys in a link's `at`. */
+export type LinkSettings = Record<string, string>;
+
 /** A network that stays up. */
 export interface Lab {
   name: string;
@@ -127,7 +130,7 @@ export interface Lab {
   nodes: Record<string, { kind: string; addresses: string[] }>;
   /** Those that run FRR. */
   routers: string[];
-  links: Record<string, { ends: [string, string][]; emulated: boolean }>;
+  links: Record<string, { ends: [string, string][]; settings: Record<"forward" | "reverse", LinkSettings> }>;
   /** Whether this server has started flows in it. */
   traffic: boolean;
 }

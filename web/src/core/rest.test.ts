@@ -229,6 +229,12 @@ describe("a form of something that has kinds", () => {
   it("takes the short form by its pattern", () => {
     expect([fits(queue!, "20 packets"), fits(queue!, "20")]).toEqual([true, false]);
   });
+
+  it("takes a quantity, a word or a mapping where each is a form", () => {
+    const [change] = fields({ properties: { queue: { anyOf: [kinds, { enum: ["fq_codel", "a-b"] }] } } }, {});
+    const given = ["20 packets", "fq_codel", "a-b", "{limit: 20 packets}", "20", "fast", "codel x"];
+    expect(given.map((one) => fits(change!, one))).toEqual([true, true, true, true, false, false, false]);
+  });
 });
 
 describe("packets", () => {

@@ -141,7 +141,7 @@ function field(key: string, schema: Schema, root: Schema, required: boolean): Fi
     about,
     kind: "text",
     choices: [],
-    pattern: texts.length === 1 ? pattern : undefined,
+    pattern: texts.every(patternOf) ? texts.map(patternOf).join("|") || undefined : undefined,
     example: examples.length ? String(examples[0]) : "",
     fields: (kind = "") => fields(schema, root, [], kind),
     required,
@@ -162,9 +162,16 @@ function field(key: string, schema: Schema, root: Schema, required: boolean): Fi
   return made;
 }
 
-/** Whether a text fits a field, as far as the schema knows. */
+/** The pattern of a form's texts, where the schema has one: that of a quantity, or of its words. */
+function patternOf({ pattern, enum: listed, const: word }: Schema): string | undefined {
+  const all = listed ?? (word === undefined ? undefined : [word]);
+  return pattern ?? all?.map((one) => `^${String(one).replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}$`).join("|");
+}
+
+/** Whether a text fits a field, as far as the schema knows; a mapping in braces is for the check to judge. */
 export function fits(given: Field, value: string): boolean {
   if (value === "") return !given.required;
+  if (given.kind === "group" && value.trimStart().startsWith("{")) return true;
   if (given.kind === "number") return Number.isFinite(Number(value));
   if (!given.pattern) return true;
   try {

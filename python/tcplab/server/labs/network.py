@@ -71,7 +71,13 @@ def to_json(lab: Held) -> Json:
         "nodes": about["nodes"],
         "routers": list(about.get("routers", {})),
         "links": {
-            name: {"ends": link["ends"], "emulated": link["emulated"]}
+            name: {
+                "ends": link["ends"],
+                "settings": {
+                    word: present_words(link[way], lab.elapsed())
+                    for word, way in (("forward", "forward"), ("reverse", "backward"))
+                },
+            }
             for name, link in about["links"].items()
         },
     }

@@ -118,6 +118,7 @@ class Labs:
         await self._asked(lambda: network.change(network.find(name), link, texts, direction))
         said = ", ".join(f"{key} {value}" for key, value in texts.items())
         self._hub.broadcast({"type": "lab-changed", "lab": name, "link": link, "settings": said})
+        self._changed()
         return JSONResponse({"ok": True})
 
     async def traffic(self, request: Request) -> Response:

@@ -1,6 +1,6 @@
 // Settings of a link that is up, to change while it carries traffic.
 
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useId, useState } from "react";
 import { unbroken } from "../../core/quantity";
 import { changeable, fits } from "../../core/schema";
 import { use, useStore } from "../use";
@@ -10,23 +10,31 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
   const schema = use((state) => state.schema);
   const change = use((state) => state.labChange);
   const [given, setGiven] = useState<Record<string, string>>({});
-  const [direction, setDirection] = useState("both");
+  const [direction, setDirection] = useState<"both" | "forward" | "reverse">("both");
+  const { forward = {}, reverse = {} } = use((state) => state.labs.find((one) => one.name === lab)?.links[link]?.settings) ?? {};
+  const id = useId();
+  // They may have changed by the scenario's `at`, or by `tcplab topo set`.
+  useEffect(() => void store.lookForLabs(), [store]);
   const all = schema ? changeable(schema) : [];
   const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
   const wrong = all.filter((field) => settings[field.key] !== undefined && !fits(field, settings[field.key]!));
 
-  const apply = (event: FormEvent) => {
+  const present = (key: string): string => {
+    const [one, other] = [forward[key] ?? "none", reverse[key] ?? "none"];
+    return direction === "reverse" ? other : direction === "forward" || one === other ? one : `${one}; reverse ${other}`;
+  };
+  const apply = async (event: FormEvent) => {
     event.preventDefault();
-    void store.act(`${link} not changed`, () => store.backend.changeLink(lab, link, settings, direction));
+    if (await store.act(`${link} not changed`, () => store.backend.changeLink(lab, link, settings, direction))) setGiven({});
   };
   return (
     <form className="change" onSubmit={apply} aria-label={`Change ${link}`}>
       {all.map((field, index) => (
-        <label key={field.key} className={`setting ${wrong.includes(field) ? "wrong" : ""}`} title={field.about}>
+        <label key={field.key} className={`setting ${wrong.includes(field) ? "wrong" : ""}`} title={`${field.about}\nNow: ${present(field.key)}`}>
           {field.key}
           {field.kind === "switch" ? (
             <select aria-label={field.key} value={given[field.key] ?? ""} onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}>
-              <option value="">unchanged</option>
+              <option value="">{present(field.key)}</option>
               {field.choices.map((choice) => (
                 <option key={choice}>{choice}</option>
               ))}
@@ -36,16 +44,22 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
               autoFocus={index === 0}
               aria-label={field.key}
               value={given[field.key] ?? ""}
-              placeholder={field.example ? `e.g. ${field.example}` : "unchanged"}
+              placeholder={present(field.key)}
               aria-invalid={wrong.includes(field)}
+              aria-describedby={`${id}-${field.key}`}
               onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}
             />
+          )}
+          {wrong.includes(field) && (
+            <span id={`${id}-${field.key}`} className="bad">
+              Not a {field.key}: e.g. {field.example}
+            </span>
           )}
         </label>
       ))}
       <label className="setting">
         direction
-        <select aria-label="direction" value={direction} onChange={(event) => setDirection(event.target.value)}>
+        <select aria-label="direction" value={direction} onChange={(event) => setDirection(event.target.value as typeof direction)}>
           <option value="both">both</option>
           <option value="forward">forward</option>
           <option value="reverse">reverse</option>
