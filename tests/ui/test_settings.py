@@ -122,6 +122,21 @@ def test_a_setting_is_described_to_those_who_use_no_pointer(page: Page, served: 
     assert lacking == ["name"]
 
 
+def test_a_real_host_has_its_address_among_its_settings(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_label("Engine").select_option("remote")
+    problems = page.get_by_role("list", name="Errors and warnings")
+    expect(problems).to_contain_text("no address is given for the host left")
+    expect(problems).to_contain_text("network.hosts_at.left: ssh://USER@HOST")
+    expect(problems).not_to_contain_text("--at")
+    for name in ("left", "right"):
+        page.locator(f"[data-node={name}]").click()
+        page.get_by_label("hosts_at", exact=True).fill(f"ssh://{name}.example")
+        page.keyboard.press("Enter")
+    expect(page.locator(".cm-content")).to_contain_text("ssh://right.example")
+    expect(problems).not_to_contain_text("no address is given")
+
+
 def test_a_name_that_another_node_has_is_rejected(page: Page, served: Served) -> None:
     opened(page, served)
     page.get_by_role("toolbar", name="Draw").get_by_role("button", name="Host").click()

@@ -83,7 +83,7 @@ def engine_called(name: str, at: list[str] | None = None) -> Engine:
     from tcplab import engine
 
     try:
-        return engine.load(name, _urls(at) if at else None)
+        return engine.load(name, _urls(at or []) if at or name == "remote" else None)
     except engine.UnknownEngineError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
     except ValueError as problem:

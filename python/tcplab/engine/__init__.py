@@ -32,7 +32,8 @@ def names() -> list[str]:
 def load(name: str, at: Mapping[str, str] | None = None) -> Engine:
     """The engine called `name`; that of real hosts with the URL of each, by its name in the scenario.
 
-    Raises `UnknownEngineError`, and `ValueError` for hosts that it does not understand or have.
+    Without `at`, addresses of hosts can only stand in the scenario. Raises `UnknownEngineError`, and
+    `ValueError` for hosts that it does not understand or have.
     """
     if name not in _ENGINES:
         raise UnknownEngineError(name)
@@ -40,5 +41,5 @@ def load(name: str, at: Mapping[str, str] | None = None) -> Engine:
     made = getattr(importlib.import_module(module), kind)
     if at and not hasattr(made, "at"):
         raise ValueError(f"the engine {name} has no real hosts: use remote")
-    engine: Engine = made.at(at) if at else made()
+    engine: Engine = made() if at is None or not hasattr(made, "at") else made.at(at)
     return engine

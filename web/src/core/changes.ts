@@ -76,6 +76,7 @@ export function removeNode(text: string, name: string): string {
   };
   gone("flows");
   gone("links");
+  made = deleteIn(made, ["network", "hosts_at", name]);
   const index = networkList(made, "nodes").findIndex((node) => nameOf(node) === name);
   return index < 0 ? made : deleteIn(made, ["network", "nodes", index]);
 }

@@ -94,6 +94,13 @@ export function schemaOf(root: Schema, what: "node" | "link" | "path" | "side" |
   return joined(flow, variants.find((variant) => variant.properties?.kind?.const === kind) ?? variants[0] ?? {}, root);
 }
 
+/** Where a real host is, as text: its URL. */
+export function placeField(root: Schema): Field {
+  const { additionalProperties } = resolved(resolved(root.properties?.network, root).properties?.hosts_at, root);
+  const [found] = fields({ properties: { hosts_at: additionalProperties as Schema } }, root);
+  return { ...found!, kind: "text", example: "ssh://USER@HOST" };
+}
+
 /** The kinds of flow. */
 export function flowKinds(root: Schema): string[] {
   const { oneOf } = resolved(resolved(root.properties?.flows, root).items, root);

@@ -5,7 +5,7 @@ import { at, change, changeKind, renameNode } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, unbroken, written } from "../core/quantity";
 import { type FlowKind, keyOfShort } from "../core/kinds";
-import { type Field, fields, FIRST, fits, schemaOf } from "../core/schema";
+import { type Field, fields, FIRST, fits, placeField, schemaOf } from "../core/schema";
 import { type Path, read } from "../core/text";
 import { removeSelected } from "./selected";
 import { use, useStore } from "./use";
@@ -17,6 +17,7 @@ export function Inspector() {
   const schema = use((state) => state.schema);
   const text = use((state) => state.text);
   const kinds = use((state) => state.kinds);
+  const engine = use((state) => state.engine);
   if (!schema) return null;
   const one = selection[0];
   if (selection.length > 1) {
@@ -62,6 +63,7 @@ export function Inspector() {
         {one.name}
       </h2>
       {!short && <Name kind={one.kind} name={one.name} path={drawn.path} />}
+      {engine === "remote" && traits?.ends_flows && <Place name={one.name} text={text} />}
       {one.kind === "flow" && <FlowKinds path={drawn.path} kind={kind} />}
       {one.kind === "flow" && <Ends path={drawn.path} />}
       {first.map((field) => (
@@ -120,6 +122,15 @@ function Name({ kind, name, path }: { kind: string; name: string; path: Path }) 
       }}
     />
   );
+}
+
+/** Where a host is, for the engine of real hosts. */
+function Place({ name, text }: { name: string; text: string }) {
+  const schema = use((state) => state.schema)!;
+  const path = ["network", "hosts_at", name];
+  const field = placeField(schema);
+  const isUrl = typeof at(read(text).data, path) !== "object";
+  return <Setting field={isUrl ? field : { ...field, kind: "list" }} path={path} text={text} />;
 }
 
 function FlowKinds({ path, kind }: { path: Path; kind: string }) {

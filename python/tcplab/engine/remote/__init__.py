@@ -18,7 +18,7 @@ from tcplab.engine.conduct import RunMonitor, agent_seed, roles_of
 from tcplab.engine.kernel_tables import write_tables
 from tcplab.engine.remote import impair, path
 from tcplab.engine.remote.agents import RemoteAgents
-from tcplab.engine.remote.check import hosts_of, problems
+from tcplab.engine.remote.check import hosts_of, how_to_place, problems
 from tcplab.engine.remote.connections import AT_ONCE, Connection, address_of, connect, own_address
 from tcplab.engine.remote.endpoints import ends_of, ports_of
 from tcplab.engine.remote.findings import SYSCTLS, Findings
@@ -41,8 +41,12 @@ class RemoteEngine:
     exclusive = True
 
     def __init__(self, places: Mapping[str, Place] | None = None) -> None:
-        """`places` says where hosts of a plan are, by their names, whatever the plan says of it."""
+        """`places` says where hosts of a plan are, by their names, whatever the plan says of it.
+
+        None: whoever runs it can say so only in the scenario.
+        """
         self._places = dict(places or {})
+        self._only_in_scenario = places is None
 
     @classmethod
     def at(cls, urls: Mapping[str, str]) -> RemoteEngine:
@@ -70,7 +74,7 @@ class RemoteEngine:
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done, before any host is asked."""
-        return list(problems(plan, self._places))
+        return list(problems(plan, self._places, only_in_scenario=self._only_in_scenario))
 
     @contextmanager
     def preparing(self, plans: Sequence[Plan]) -> Iterator[None]:
@@ -103,7 +107,9 @@ class RemoteEngine:
             for name, place in used.items():
                 if place.peer is None:
                     connections.append(connect(name, place))
-            execution = _Execution(plan, run_dir.resolve(), progress, findings, connections, used)
+            execution = _Execution(
+                plan, run_dir.resolve(), progress, findings, connections, used, self._places
+            )
             status, message = execution.carry_out()
         except TestbedError as problem:
             status, message = Status.FAILED, str(problem)
@@ -127,10 +133,15 @@ class _Execution:
         findings: Findings,
         connections: list[Connection],
         places: Mapping[str, Place],
+        given: Mapping[str, Place],
     ) -> None:
-        """`places` are those of all hosts of flows, `connections` go to those that have an agent."""
+        """`places` are those of all hosts of flows, `connections` go to those that have an agent.
+
+        Those in `given` do not stand in the scenario.
+        """
         self._plan = plan
         self._places = places
+        self._given = given
         self._ends = {flow["name"]: ends_of(flow, places) for flow in plan["flows"]}
         self._run_dir = run_dir
         self._progress = progress
@@ -210,10 +221,7 @@ class _Execution:
             if address is not None:
                 self._addresses[name] = address
             elif connection.place.scheme != "local":
-                raise TestbedError(
-                    f"the address of {name} is unknown",
-                    f"--at '{name}={connection.place.url}?address=ADDRESS'",
-                )
+                raise TestbedError(f"the address of {name} is unknown", self._addressed(name))
             described[name] = facts
         for name, place in self._places.items():
             if place.peer is not None:
@@ -259,11 +267,19 @@ class _Execution:
         loops = {name: ipaddress.ip_address(address).is_loopback for name, address in self._addresses.items()}
         if any(loops.values()) and not all(loops.values()):
             name = next(name for name, loop in loops.items() if loop)
-            raise _elsewhere(name, f"{self._addresses[name]}, where no other host reaches it")
+            where = f"{self._addresses[name]}, where no other host reaches it"
+            raise TestbedError(f"{name} was reached at {where}", self._addressed(name))
         for name in (ends.other for ends in self._ends.values()):
             address = self._addresses[name]
             if ":" in address and ipaddress.ip_address(address).is_link_local:
-                raise _elsewhere(name, f"{address}, a link-local address: flows need another")
+                where = f"{address}, a link-local address: flows need another"
+                raise TestbedError(f"{name} was reached at {where}", self._addressed(name))
+
+    def _addressed(self, name: str) -> str:
+        """How to give a host the address at which the others reach it."""
+        url = self._places[name].url
+        url += f"{'&' if '?' in url else '?'}address=ADDRESS"
+        return how_to_place(name, url, in_scenario=name not in self._given)
 
     def _configure(self, agents: RemoteAgents) -> None:
         """Prepare every agent: first the servers, whose ports their clients must know."""
@@ -363,10 +379,6 @@ class _Execution:
         )
         self._findings.started({name: bound for name, (_, bound) in offsets.items()})
         return at
-
-
-def _elsewhere(name: str, where: str) -> TestbedError:
-    return TestbedError(f"{name} was reached at {where}", f"--at '{name}=ssh://...?address=ADDRESS'")
 
 
 def _of_real_hosts(flow: Flow) -> Flow:

@@ -20,8 +20,13 @@ def hosts_of(plan: Plan) -> list[str]:
     return [node["name"] for node in plan["nodes"] if node["name"] in used]
 
 
-def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
-    """Problems and warnings."""
+def how_to_place(name: str, url: str, *, in_scenario: bool) -> str:
+    """How to say where a host is."""
+    return f"network.hosts_at.{name}: {url}" if in_scenario else f"--at '{name}={url}'"
+
+
+def problems(plan: Plan, places: Mapping[str, Place], *, only_in_scenario: bool) -> Iterator[Problem]:
+    """Problems and warnings; `only_in_scenario`: there is no other way to say where a host is."""
     used = hosts_of(plan)
     known = dict(places)
     for name, url in plan.get("hosts_at", {}).items():
@@ -35,7 +40,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
         yield Problem("engine", missing, "sudo apt-get install openssh-client")
     for name in used:
         if name not in places and name not in plan.get("hosts_at", {}):
-            fix = f"--at {name}=ssh://USER@HOST"
+            fix = how_to_place(name, "ssh://USER@HOST", in_scenario=only_in_scenario)
             yield Problem(f"nodes.{name}", f"no address is given for the host {name}", fix)
     for name in known:
         if name not in used:

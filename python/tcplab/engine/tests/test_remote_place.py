@@ -8,9 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from tcplab import engine
 from tcplab.engine.remote.place import Place, PlaceError, urls_of
 from tcplab.engine.remote.service import TOKEN, TOKEN_FILE, ServiceConnection
+from tcplab.scenario import expand, from_data
 from tcplab.testbed.errors import TestbedError
+
+
+def test_a_host_without_an_address_is_hinted_at_where_one_can_be_given() -> None:
+    path = {"rate": "1 Mbit/s", "rtt": "1 ms"}
+    flow = {"name": "f", "kind": "tcp", "cc": "cubic"}
+    plan = expand(from_data({"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}))
+    in_scenario = [problem.fix for problem in engine.load("remote").check(plan)]
+    assert "network.hosts_at.left: ssh://USER@HOST" in in_scenario
+    by_option = [problem.fix for problem in engine.load("remote", {}).check(plan)]
+    assert "--at 'left=ssh://USER@HOST'" in by_option
 
 
 def test_a_place_names_user_host_port_and_address() -> None:
