@@ -58,6 +58,25 @@ def test_a_drawing_that_is_not_saved_outlives_others(page: Page, served: Served)
     expect(page.get_by_text("not saved", exact=True)).to_have_count(0)
 
 
+def test_a_scenario_is_saved_under_its_name(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    page.locator(".starts").get_by_role("button", name="dumbbell").click()
+    settled(page)
+    page.keyboard.press("Control+s")
+    expect(page.get_by_label("File name")).to_have_value("dumbbell.yaml")
+    page.keyboard.press("Enter")
+    expect(page.locator(".notice")).to_contain_text("Saved dumbbell.yaml")
+    # A drawing takes the name of its file, and its results do too.
+    fresh(page, "Empty canvas")
+    draw_a_host(page)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_label("File name")).to_have_value("untitled.yaml")
+    page.get_by_label("File name").fill("mine")
+    page.keyboard.press("Enter")
+    expect(page.locator(".notice").last).to_contain_text("Saved mine.yaml")
+    assert "name: mine" in (served.root / "mine.yaml").read_text()
+
+
 def test_a_template_that_is_only_looked_at_is_not_kept(page: Page, served: Served) -> None:
     opened(page, served)
     fresh(page, "dumbbell")

@@ -2,7 +2,8 @@
 
 import { BackendError } from "../backend/backend";
 import { History } from "../core/history";
-import { draw, drawPlan } from "../core/network";
+import { change } from "../core/changes";
+import { draw, drawPlan, mapping } from "../core/network";
 import { places, type Places, samePlaces } from "../core/places";
 import { EMPTY } from "../core/templates";
 import { read } from "../core/text";
@@ -72,9 +73,7 @@ export class Documents {
     this.keep();
     this.openings += 1;
     const taken = [...(this.state.files?.scenarios ?? []), ...this.state.drafts];
-    let path = name;
-    for (let number = 2; taken.includes(path); number++) path = name.replace(/\.yaml$/, `-${number}.yaml`);
-    this.show(path, null, "", {}, { text, version: null, places }, ours ? text : undefined);
+    this.show(freePath(name, taken), null, "", {}, { text, version: null, places }, ours ? text : undefined);
   }
 
   /** Forget changes that are not saved, of a document that is not a file. */
@@ -152,6 +151,21 @@ export class Documents {
     return this.state.text !== this.state.savedText || this.history.now.places !== this.state.savedPlaces;
   }
 
+  /** Save; one that has no file and no name of a file is given one first. */
+  async saveOrAsk(): Promise<void> {
+    const { path, version, text, files } = this.state;
+    if (version !== null || this.removed || !isUntitled(path)) return void (await this.save());
+    const name = nameIn(text);
+    this.page.set({ naming: name && !isUntitled(name) ? freePath(`${name}.yaml`, files?.scenarios ?? []) : path });
+  }
+
+  /** Save under this path, after which a scenario is called that has no name of its own. */
+  async saveAs(path: string): Promise<void> {
+    const [stem] = path.split("/").slice(-1)[0]!.split(/\.ya?ml$/);
+    if (isUntitled(nameIn(this.state.text) ?? "") && NAME.test(stem!)) this.edit(change(this.state.text, ["name"], stem!));
+    await this.save(path);
+  }
+
   async save(as?: string): Promise<boolean> {
     const path = as ?? this.state.path;
     const places = this.history.now.places;
@@ -163,6 +177,7 @@ export class Documents {
       // Another document is open by now: this one's draft is what was saved.
       const open = document === this.state.document;
       if (open || draftOf(former)?.text === text) keepDraft(former, undefined);
+      this.page.set({ drafts: draftPaths() });
       if (open) {
         localStorage.setItem(LAST, path);
         this.removed = false;
@@ -316,6 +331,23 @@ export class Documents {
     keepDraft(path, clean ? undefined : { text, version, places: this.history.now.places });
     if (this.state.drafts.includes(path) === clean) this.page.set({ drafts: draftPaths() });
   }
+}
+
+// A scenario's name, as its schema has it.
+const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,47}$/;
+const isUntitled = (name: string) => /^untitled(-\d+)?(\.yaml)?$/.test(name);
+
+/** The name that a text gives its scenario, where it can be that of a file. */
+function nameIn(text: string): string | undefined {
+  const { name } = mapping(read(text).data);
+  return typeof name === "string" && NAME.test(name) ? name : undefined;
+}
+
+/** This path, or with a number the first that is not taken. */
+function freePath(path: string, taken: string[]): string {
+  let free = path;
+  for (let number = 2; taken.includes(free); number++) free = path.replace(/\.yaml$/, `-${number}.yaml`);
+  return free;
 }
 
 /** Whether a file is saved: the newest notice about it holds. */

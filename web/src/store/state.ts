@@ -53,6 +53,8 @@ export interface State {
   /** Number of the open document: answers about a former one are too late. */
   document: number;
   path: string;
+  /** The path that is being given; undefined: none is asked for. */
+  naming?: string;
   /** The file's version as opened or saved; null: it is not a file yet. */
   version: string | null;
   savedText: string;

@@ -198,7 +198,7 @@ function useKeys(store: Store): void {
       const writing = target.closest("input, textarea, select, [contenteditable=true]") !== null;
       if (command && key === "s") {
         event.preventDefault();
-        void store.documents.save();
+        void store.documents.saveOrAsk();
       } else if (command && key === "enter") {
         event.preventDefault();
         void store.runs.start();

@@ -25,7 +25,8 @@ export function TopBar() {
   const others = use((state) => state.others);
   const broken = use((state) => state.broken);
   const drawn = use((state) => state.drawing.flows.length > 0);
-  const [naming, setNaming] = useState<string>();
+  const naming = use((state) => state.naming);
+  const setNaming = (naming: string | undefined) => store.set({ naming });
   const name = useRef<HTMLButtonElement>(null);
   const named = useRef(false);
   // Keys go on where they were before the name was asked for.
@@ -52,9 +53,8 @@ export function TopBar() {
           className="naming"
           onSubmit={(event) => {
             event.preventDefault();
-            const name = /\.ya?ml$/.test(naming) ? naming : `${naming}.yaml`;
             setNaming(undefined);
-            void store.documents.save(name);
+            void store.documents.saveAs(/\.ya?ml$/.test(naming) ? naming : `${naming}.yaml`);
           }}
         >
           <input
@@ -77,7 +77,7 @@ export function TopBar() {
         </button>
         <button
           disabled={session.read_only || (!dirty && version !== null)}
-          onClick={() => (version === null && path.startsWith("untitled") ? setNaming(path) : void store.documents.save())}
+          onClick={() => void store.documents.saveOrAsk()}
           title={session.read_only ? "This server is read-only" : "Save (Ctrl+S)"}
         >
           <Icon name="save" /> Save
