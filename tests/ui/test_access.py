@@ -106,6 +106,12 @@ def test_a_network_is_drawn_and_simulated_by_keys_alone(page: Page, served: Serv
     page.keyboard.press("Shift+Enter")
     page.keyboard.press("l")
     expect(page.locator(".wire-label")).to_have_count(2)
+    # One of the two alone, then neither: the focus stays.
+    page.keyboard.press("Enter")
+    expect(page.locator(".device.selected")).to_have_count(1)
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(".device.selected")).to_have_count(0)
+    expect(page.locator("[data-id=r1]")).to_be_focused()
     page.keyboard.press("Control+z")
     page.keyboard.press("Control+z")
     # Settings of a link.

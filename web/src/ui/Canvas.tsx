@@ -252,6 +252,7 @@ function Inner() {
   );
 
   const chosen = selection.filter((one) => one.kind === "node").map((one) => one.name);
+  const selectAlone = (name: string) => store.set({ selection: [{ kind: "node", name }], sidebar: "settings" });
   const put = ({ text: from, names: copied, places: known }: Copied) => {
     const { text: made, names } = paste(store.state.text, copied, from);
     if (!names.size) return;
@@ -313,8 +314,14 @@ function Inner() {
   const pressed = (event: React.KeyboardEvent) => {
     const command = event.ctrlKey || event.metaKey;
     const key = event.key.toLowerCase();
-    if ((event.target as HTMLElement).closest("input, button.plain")) return;
-    if (command && key === "d" && chosen.length) {
+    const target = event.target as HTMLElement;
+    if (target.closest("input, button.plain")) return;
+    const own = target.closest<HTMLElement>(".react-flow__node");
+    // React Flow leaves the focus nowhere when it unselects a node.
+    if (own) requestAnimationFrame(() => globalThis.document.activeElement === globalThis.document.body && own.focus());
+    if (own && key === "enter" && !command && !event.shiftKey && selection.length > 1) {
+      selectAlone(own.dataset.id!);
+    } else if (command && key === "d" && chosen.length) {
       event.preventDefault();
       copy();
     } else if (command && (key === "c" || key === "x") && chosen.length) {
@@ -374,7 +381,7 @@ function Inner() {
         onEdgesChange={edgesChanged}
         onNodeClick={({ shiftKey, ctrlKey, metaKey }, { id }) => {
           // React Flow keeps what else is selected, for a drag of all.
-          if (!shiftKey && !ctrlKey && !metaKey && selection.length > 1) store.set({ selection: [{ kind: "node", name: id }], sidebar: "settings" });
+          if (!shiftKey && !ctrlKey && !metaKey && selection.length > 1) selectAlone(id);
         }}
         onEdgeMouseEnter={(_, edge) => setPointed(edge.id)}
         onEdgeMouseLeave={() => setPointed(undefined)}
