@@ -1,7 +1,7 @@
 // The directory: scenarios, studies and results, and networks to begin with.
 
 import { useState } from "react";
-import { resultName } from "../core/results";
+import { resultName, studyResult, when } from "../core/results";
 import { EMPTY, TEMPLATES } from "../core/templates";
 import { Icon } from "./icons";
 import { Menu } from "./Menu";
@@ -125,13 +125,17 @@ export function Files() {
         {!files.results.length && <p className="empty">None yet. Press Run.</p>}
         <h2>Studies</h2>
         <ul>
-          {files.study_results.filter(has).map((name) => (
-            <li key={name}>
-              <button className="item" aria-current={view === "study" && name === study} onClick={() => store.set({ view: "study", study: name })} title={name}>
-                <Name path={name} />
-              </button>
-            </li>
-          ))}
+          {files.study_results.filter(has).map((path) => {
+            const { name, started } = studyResult(path);
+            return (
+              <li key={path}>
+                <button className="item" aria-current={view === "study" && path === study} onClick={() => store.set({ view: "study", study: path })} title={path}>
+                  <span className="name">{name}</span>
+                  <small>{when(started)}</small>
+                </button>
+              </li>
+            );
+          })}
           {[...files.studies.filter(has).map((name) => ({ path: name })), ...files.shipped_studies.filter(({ name }) => has(name)).map(({ name, about }) => ({ shipped: name, about }))].map((one) => {
             const name = "path" in one ? one.path : one.shipped;
             return (
@@ -168,9 +172,3 @@ function Name({ path }: { path: string }) {
   );
 }
 
-function when(started: string): string {
-  const date = new Date(started);
-  return started && !Number.isNaN(date.getTime())
-    ? date.toLocaleString("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
-    : "";
-}
