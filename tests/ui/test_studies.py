@@ -54,6 +54,37 @@ def test_a_study_shows_each_cell_as_its_runs_end(page: Page, served: Served) -> 
     expect(page.locator(".study [role=status]")).to_contain_text("interrupted")
 
 
+def test_a_study_that_varies_one_thing_at_a_time_has_a_filled_grid(page: Page, served: Served) -> None:
+    run_study(
+        page,
+        served,
+        "cc: {set: flows.bulk.cc, values: [reno, cubic]}\n"
+        "  length: {set: duration, values: [1 s, 2 s]}\n"
+        "cells:\n"
+        "  - {group: baseline}\n"
+        "  - {group: control, cc: [cubic]}\n"
+        "  - {group: time, length: [1 s, 2 s]}",
+    )
+    expect(page.locator(".study [role=status]")).to_contain_text("done")
+    expect(page.locator(".heat td")).to_contain_text(["bit/s", "bit/s"])
+    expect(page.get_by_label("Down")).to_have_value("")
+    # Points and rows are those of its groups: a baseline has no value of any axis.
+    expect(page.locator(".trade-off figcaption .of-link")).to_have_text(["baseline", "control", "time"])
+    assert (
+        len(
+            set(
+                page.locator(".trade-off rect").evaluate_all(
+                    "(all) => all.map((one) => one.className.baseVal)"
+                )
+            )
+        )
+        == 3
+    )
+    expect(page.get_by_role("region", name="Cells of the study")).to_contain_text("baseline")
+    page.get_by_role("tab", name="Files").click()
+    expect(page.locator(".files .item[aria-current=true] .name")).to_have_text("grid")
+
+
 def test_a_wide_grid_scrolls_within_itself_and_is_whole(page: Page, served: Served) -> None:
     rates = [f"{number} Mbit/s" for number in range(1, 25)]
     page.set_viewport_size({"width": 1280, "height": 800})

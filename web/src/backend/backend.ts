@@ -100,6 +100,8 @@ export interface Result {
 export interface StudyCell {
   cell: string;
   labels: Record<string, string>;
+  /** Its part of a study that has several. */
+  group?: string | null;
   engine: string;
   failed: string[];
   overloaded: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StudyCell } from "../backend/backend";
-import { firstAxes, progressOf, resumed } from "./study";
+import { cellName, firstAxes, kindsOf, progressOf, resumed } from "./study";
 
 const study = (axes: string[], cells: Record<string, string>[]) => ({
   axes: Object.fromEntries(axes.map((name) => [name, []])),
@@ -18,9 +18,29 @@ describe("the axes that a study is shown by at first", () => {
     expect(firstAxes(study(["queue", "test", "setting"], cells))).toEqual(["test", "queue"]);
   });
 
+  it("are one where each is varied alone, though the best of each are combined", () => {
+    const alone = [{}, { cc: "reno" }, { cc: "vegas" }, { rtt: "1 ms" }, { rtt: "2 ms" }, { rtt: "3 ms" }] as Record<string, string>[];
+    expect(firstAxes(study(["cc", "rtt"], alone))).toEqual(["rtt", ""]);
+    expect(firstAxes(study(["cc", "rtt"], [...alone, { cc: "reno", rtt: "2 ms" }]))).toEqual(["rtt", ""]);
+  });
+
   it("are one, or none, where there are no more", () => {
     expect(firstAxes(study(["cc"], [{ cc: "reno" }]))).toEqual(["cc", ""]);
     expect(firstAxes(study([], []))).toEqual(["", ""]);
+  });
+});
+
+describe("a cell", () => {
+  const cells = [{ labels: {}, group: "baseline" }, { labels: { rtt: "1 ms" }, group: "RTT" }, { labels: { rtt: "2 ms" }, group: "RTT" }] as unknown as StudyCell[];
+
+  it("is told from others by its group, or by its value of the first axis", () => {
+    expect(kindsOf({ axes: { rtt: ["1 ms", "2 ms"] }, cells }).values).toEqual(["baseline", "RTT"]);
+    const { values, of } = kindsOf(study(["rtt"], [{ rtt: "1 ms" }, { cc: "reno" }]));
+    expect([values, of({ labels: { cc: "reno" } } as unknown as StudyCell)]).toEqual([[], ""]);
+  });
+
+  it("is called by its values, or by its group", () => {
+    expect(cells.map(cellName)).toEqual(["baseline", "1 ms", "2 ms"]);
   });
 });
 

@@ -69,12 +69,30 @@ export function resumed({ missing, failed }: StudyResults["left"]): string {
   return [missing && `make ${runs(missing, "missing ")}`, failed && `repeat ${runs(failed, "failed ")}`].filter(Boolean).join(", ");
 }
 
-/** The axes, across and down, that a table has at first: those that most cells have, and of these the last and the first. */
+/** What tells cells apart: the study's groups, where it has such, or the values of its first axis. */
+export function kindsOf(found: Pick<StudyResults, "axes" | "cells">): { values: string[]; of: (cell: StudyCell) => string } {
+  const groups = [...new Set(found.cells.flatMap(({ group }) => group || []))];
+  if (groups.length) return { values: groups, of: ({ group }) => group ?? "" };
+  const [[axis, values] = ["", []]] = Object.entries(found.axes);
+  return { values, of: ({ labels }) => labels[axis] ?? "" };
+}
+
+/** A cell by its values, or by its group where it has none. */
+export const cellName = ({ labels, group }: StudyCell): string => Object.values(labels).join(", ") || group || "the scenario";
+
+/**
+ * The axes, across and down, that a table has at first: those that most cells have, and of these the last and the first.
+ * One alone where most cells vary only one.
+ */
 export function firstAxes(found: Pick<StudyResults, "axes" | "cells">): [string, string] {
   const names = Object.keys(found.axes);
   const filled = (across: string, down: string) =>
     found.cells.filter(({ labels }) => labels[across] !== undefined && labels[down] !== undefined).length;
   const pairs = names.flatMap((down) => [...names].reverse().flatMap((across): [string, string][] => (across === down ? [] : [[across, down]])));
   const counts = pairs.map((pair) => filled(...pair));
-  return pairs[counts.indexOf(Math.max(...counts))] ?? [names[0] ?? "", ""];
+  const most = Math.max(0, ...counts);
+  const alone = names.map((name) => filled(name, name));
+  const longest = Math.max(0, ...alone);
+  if (most < longest / 2) return [names[alone.indexOf(longest)]!, ""];
+  return pairs[counts.indexOf(most)] ?? [names[0] ?? "", ""];
 }

@@ -84,6 +84,7 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
 export function Cells({ found, metric, names }: { found: StudyResults; metric: string; names: string[] }) {
   const store = useStore();
   const unit = unitOf(found, metric);
+  const grouped = found.cells.some(({ group }) => group);
   const sorted = [...found.cells].sort((a, b) => (mean(found, b, metric) ?? -Infinity) - (mean(found, a, metric) ?? -Infinity));
   return (
     <div className="wide" role="region" aria-label="Cells of the study" tabIndex={0}>
@@ -91,6 +92,7 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
         <caption>Cells, highest {inSentence(titleOf(found, metric))} first</caption>
         <thead>
           <tr>
+            {grouped && <th scope="col">group</th>}
             {names.map((name) => (
               <th key={name} scope="col">
                 {axisOf(found, name)}
@@ -111,6 +113,7 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
             const failed = runs.filter(isFailed);
             return (
               <tr key={cell.cell}>
+                {grouped && <td>{cell.group}</td>}
                 {names.map((name) => (
                   <td key={name}>{unbroken(cell.labels[name] ?? "")}</td>
                 ))}

@@ -97,8 +97,9 @@ export function StudyView() {
                   {label}
                   <select
                     value={index ? down : across}
-                    onChange={(event) => setAxes(index ? [across === event.target.value ? down : across, event.target.value] : [event.target.value, down === event.target.value ? across : down])}
+                    onChange={({ target: { value } }) => setAxes(index ? [across === value && down ? down : across, value] : [value, down === value ? across : down])}
                   >
+                    {index > 0 && <option value="">none</option>}
                     {names.map((name) => (
                       <option key={name} value={name}>
                         {axisOf(found, name)}

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
 import { scaleOf, shown, ticksAround, unbroken } from "../core/quantity";
-import { inSentence, mean, titleOf, unitOf } from "../core/study";
+import { cellName, inSentence, kindsOf, mean, titleOf, unitOf } from "../core/study";
 
 interface Props {
   found: StudyResults;
@@ -54,9 +54,7 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
   const atY = (share: number) => HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - PAD);
   const tickX = (index: number) => atX(index / (axisX.ticks.length - 1));
   const tickY = (index: number) => atY(index / (axisY.ticks.length - 1));
-  // One colour for each value of the first axis.
-  const [axis] = Object.keys(found.axes);
-  const values = (axis && found.axes[axis]) || [];
+  const { values, of } = kindsOf(found);
   const [titleX, titleY] = [titleOf(found, across), titleOf(found, metric)];
   return (
     <figure className="trade-off" ref={setFigure}>
@@ -103,14 +101,14 @@ export function TradeOff({ found, metrics, metric, open }: Props) {
           {axisY.title}
         </text>
         {points.map(({ cell, x, y }) => {
-          const label = `${Object.values(cell.labels).join(", ")}: ${titleY} ${shown(y, unitOf(found, metric))}, ${inSentence(titleX)} ${shown(x, unitOf(found, across))}`;
-          const index = Math.max(0, axis ? values.indexOf(cell.labels[axis] ?? "") : 0);
-          const shape = shapeOf(index);
+          const label = `${cellName(cell)}: ${titleY} ${shown(y, unitOf(found, metric))}, ${inSentence(titleX)} ${shown(x, unitOf(found, across))}`;
+          const index = values.indexOf(of(cell));
+          const shape = shapeOf(Math.max(0, index));
           const turn = shape === "diamond" ? " rotate(45)" : "";
           return (
             <rect
               key={cell.cell}
-              className={`flow-${index % 10}`}
+              className={index < 0 ? undefined : `flow-${index % 10}`}
               transform={`translate(${atX(axisX.share(x))} ${atY(axisY.share(y))})${turn}`}
               x={-5}
               y={-5}
