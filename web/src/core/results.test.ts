@@ -12,7 +12,7 @@ test("a result of a study is called by the study, or by the directory that was n
   expect(studyResult("runs/aqm-again")).toEqual({ name: "aqm-again", started: "" });
 });
 
-test("results of today are told apart by the second", () => {
+test("results of today are distinguished by the second", () => {
   const now = new Date("2026-01-02T13:00:00");
   expect(when("2026-01-02T12:03:04", now)).toBe("12:03:04");
   expect(when("2026-01-01T12:03:04", now)).toBe("1 Jan, 12:03");

@@ -33,7 +33,7 @@ describe("the axes that a study is shown by at first", () => {
 describe("a cell", () => {
   const cells = [{ labels: {}, group: "baseline" }, { labels: { rtt: "1 ms" }, group: "RTT" }, { labels: { rtt: "2 ms" }, group: "RTT" }] as unknown as StudyCell[];
 
-  it("is told from others by its group, or by its value of the first axis", () => {
+  it("is distinguished by its group, or by its value of the first axis", () => {
     expect(kindsOf({ axes: { rtt: ["1 ms", "2 ms"] }, cells }).values).toEqual(["baseline", "RTT"]);
     const { values, of } = kindsOf(study(["rtt"], [{ rtt: "1 ms" }, { cc: "reno" }]));
     expect([values, of({ labels: { cc: "reno" } } as unknown as StudyCell)]).toEqual([[], ""]);

@@ -69,7 +69,7 @@ export function resumed({ missing, failed }: StudyResults["left"]): string {
   return [missing && `make ${runs(missing, "missing ")}`, failed && `repeat ${runs(failed, "failed ")}`].filter(Boolean).join(", ");
 }
 
-/** What tells cells apart: the study's groups, where it has such, or the values of its first axis. */
+/** The words that distinguish cells: the study's groups, where it has such, or the values of its first axis. */
 export function kindsOf(found: Pick<StudyResults, "axes" | "cells">): { values: string[]; of: (cell: StudyCell) => string } {
   const groups = [...new Set(found.cells.flatMap(({ group }) => group || []))];
   if (groups.length) return { values: groups, of: ({ group }) => group ?? "" };
