@@ -337,6 +337,29 @@ def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+@pytest.mark.refused("/api/")
+def test_a_phone_shows_the_curves_of_what_is_run(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, served)
+    simulated(page)
+    expect(chart(page, "Goodput")).not_to_be_in_viewport()
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(chart(page, "Goodput")).to_be_in_viewport()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    # A message about a run that failed is not over the result that says the same.
+    real = SCENARIO.replace("network:", "network:\n  hosts_at: {left: 'ssh://[::1]:1', right: 'local:'}")
+    write(page, real)
+    page.get_by_label("Engine").select_option("remote")
+    expect(page.get_by_role("list", name="Errors and warnings")).to_contain_text("the path between the hosts")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".notice.bad")).to_contain_text("small failed")
+    page.get_by_role("tab", name="Files").click()
+    page.locator(".result .item", has=page.locator(".state.failed")).click()
+    expect(page.locator(".result-view")).to_contain_text("failed")
+    expect(page.locator(".notice.bad")).to_have_count(0)
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_a_narrow_window_shows_all_of_a_result_and_of_a_study(page: Page, served: Served) -> None:
     (served.root / "grid.yaml").write_text(
         "tcplab: 1\nstudy: grid\nscenario: small.yaml\ngrid: {flows.bulk.cc: [reno, cubic]}\n"

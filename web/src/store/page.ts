@@ -34,6 +34,11 @@ export class Page {
     if (!bad) window.setTimeout(() => this.dismiss(id), SHOWN);
   }
 
+  /** What a notice was about is seen elsewhere now. */
+  dismissAbout(about: string): void {
+    this.state.notices.filter((one) => one.about === about).forEach(({ id }) => this.dismiss(id));
+  }
+
   dismiss(id: number): void {
     if (this.state.notices.some((one) => one.id === id)) {
       this.set({ notices: this.state.notices.filter((one) => one.id !== id) });

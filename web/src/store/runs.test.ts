@@ -105,6 +105,7 @@ describe("a result that is looked at while its run goes on", () => {
       },
       act: (_: string, work: () => Promise<unknown>) => work(),
       notice: () => undefined,
+      dismissAbout: () => undefined,
       backend: { result: vi.fn(async () => ({ path: "runs/mine", status: answers.shift() })), curves: async () => ({ header: {}, arrays: [] }) },
     };
     return { page, runs: new Runs(page as unknown as Page, { list: async () => undefined } as unknown as Documents, () => undefined) };

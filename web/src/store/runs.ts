@@ -35,7 +35,7 @@ export class Runs {
 
   async start(packets = false): Promise<void> {
     const { text, path, engine } = this.state;
-    this.page.set({ view: "edit", tab: "curves" });
+    this.page.set({ view: "edit", tab: "curves", curvesWanted: this.state.curvesWanted + 1 });
     await this.page.act("Not run", async () => {
       const job = await this.page.backend.run(text, path, engine, packets);
       // Its news may have come before this answer, that of its end too.
@@ -63,7 +63,7 @@ export class Runs {
       const rest = overlays.filter((overlay) => overlay.path !== path);
       return this.page.set({ overlays: rest, played: played === path ? undefined : played });
     }
-    this.page.set({ view: "edit", tab: "curves" });
+    this.page.set({ view: "edit", tab: "curves", curvesWanted: this.state.curvesWanted + 1 });
     await this.page.act("Not laid over the curves", () => this.lay(path));
   }
 
@@ -90,6 +90,7 @@ export class Runs {
       const result = await this.page.backend.result(path);
       if (number !== this.inspections) return;
       this.page.set({ result, ...shown });
+      if (shown.tab === "result") this.page.dismissAbout(aboutFailing(path));
       // It has ended while the answer was on its way.
       const job = Object.values(this.state.jobs).find((job) => job.path === path);
       if (result.status === "running" && job && OVER.includes(job.state)) await this.read(path, {});
@@ -143,9 +144,12 @@ export class Runs {
       if (job.kind !== "run" || job.state === "failed") return;
       if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act("Not laid over the curves", () => this.lay(job.path));
     });
-    if (job.state === "failed") this.page.notice(`${job.name} failed: ${job.message}`, true);
+    if (job.state === "failed") this.page.notice(`${job.name} failed: ${job.message}`, true, aboutFailing(job.path));
   }
 }
+
+/** Why a run failed: its result says so too. */
+const aboutFailing = (path: string) => `failed ${path}`;
 
 /** Jobs that are not over: those that run, then those that wait, which take their turn. */
 export function inTurn(jobs: Job[]): Job[] {

@@ -87,6 +87,8 @@ export interface State {
   /** The result whose packets are played; undefined: the simulation's. */
   played?: string;
   result?: Result;
+  /** How often this page has asked for curves, by a run or by laying a result over them. */
+  curvesWanted: number;
   study?: string;
   /** How often runs of a study have ended, by the study's path. */
   studyRuns: Record<string, number>;
@@ -128,6 +130,7 @@ export const INITIAL: State = {
   hidden: {},
   panels: ["goodput", "cwnd", "rtt", "queue", "echo"],
   overlays: [],
+  curvesWanted: 0,
   studyRuns: {},
   labs: [],
   notices: [],

@@ -1,6 +1,6 @@
 // The page: files or settings on the left, the drawing and its text above, curves below.
 
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { mistakes } from "../core/problems";
 import { inUnit, unbroken } from "../core/quantity";
 import { Canvas } from "./Canvas";
@@ -106,11 +106,15 @@ function Lower() {
   const tab = use((state) => state.tab);
   const result = use((state) => state.result);
   const session = use((state) => state.session)!;
+  const wanted = use((state) => state.curvesWanted);
+  const section = useRef<HTMLElement>(null);
+  // On a phone they are below what is seen.
+  useEffect(() => void (wanted && section.current!.scrollIntoView({ block: "nearest" })), [wanted]);
   // Terminals stay while other tabs are looked at.
   const [entered, setEntered] = useState(false);
   useEffect(() => setEntered((before) => before || tab === "lab"), [tab]);
   return (
-    <section className="lower" aria-label="Results">
+    <section className="lower" aria-label="Results" ref={section}>
       <div className="tabs">
         <div role="tablist" aria-label="Results">
           {TABS.filter(([name]) => (name !== "result" || result) && (name !== "lab" || session.may_run)).map(([name, label]) => (
