@@ -34,7 +34,7 @@ export class Page {
     if (!bad) window.setTimeout(() => this.dismiss(id), SHOWN);
   }
 
-  /** What a notice was about is seen elsewhere now. */
+  /** Notices about this go: it is seen elsewhere now. */
   dismissAbout(about: string): void {
     this.state.notices.filter((one) => one.about === about).forEach(({ id }) => this.dismiss(id));
   }
