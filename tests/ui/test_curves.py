@@ -168,6 +168,8 @@ def test_panels_of_what_the_report_works_out(page: Page, served: Served) -> None
     expect(page.locator(".chart[data-panel^='Queue discipline state, ']").first).to_be_visible()
     rtt = chart(page, "RTT, distribution")
     expect(rtt).to_have_attribute("data-lines", "2")
+    # The unit of its values is that of the axis across.
+    expect(rtt.locator("figcaption")).to_contain_text("RTT, distribution share")
     # Its own axis is zoomed on its own; the window of time stays.
     page.mouse.move(0, 0)
     before = rtt.locator(".uplot").screenshot()

@@ -146,7 +146,7 @@ def test_a_link_that_changes_shows_in_its_curve(lab: Page) -> None:
     expect(change.get_by_role("button", name="Change now")).to_be_disabled()
     change.get_by_label("rate").fill("")
     change.get_by_label("queue").fill("50 packages")
-    wrong = re.compile("Not a queue: e.g. 625 packets")
+    wrong = re.compile(r"Not a queue: e.g. 625\spackets")
     expect(change.get_by_label("queue")).to_have_accessible_description(wrong)
     expect(change.get_by_role("button", name="Change now")).to_be_disabled()
     change.get_by_label("direction").select_option("reverse")

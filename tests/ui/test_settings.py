@@ -137,6 +137,15 @@ def test_a_real_host_has_its_address_among_its_settings(page: Page, served: Serv
     expect(problems).not_to_contain_text("no address is given")
 
 
+def test_a_wrong_value_comes_with_a_right_one(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.locator(".arc-label").click()
+    start = page.get_by_label("start", exact=True)
+    expect(start).to_have_attribute("placeholder", "0 s")
+    start.fill("5 parsecs")
+    expect(start).to_have_accessible_description(re.compile(r"Not a start: e.g. 25\sms"))
+
+
 def test_a_name_that_another_node_has_is_rejected(page: Page, served: Served) -> None:
     opened(page, served)
     page.get_by_role("toolbar", name="Draw").get_by_role("button", name="Host").click()

@@ -39,5 +39,5 @@ test("the last number on the axis of time has the unit", () => {
   expect(axisLabels([0, 5, 10], 1, "s", 7)).toEqual(["0", "5", "10\u00a0s"]);
   expect(axisLabels([0, 0.5], 0.001, "", 7)).toEqual(["0", "500"]);
   // A logarithmic axis has no room for some.
-  expect(axisLabels([64, null, 4096, null], 1, "", 7)).toEqual(["64", "", "4096", ""]);
+  expect(axisLabels([64, null, 4096, null], 1, "B", 7)).toEqual(["64", "", "4096\u00a0B", ""]);
 });

@@ -145,10 +145,11 @@ export function nearest(given: Line[], at: number): number {
 
 /** The numbers of an axis, the last one with a unit where it has one; none where a logarithmic axis has no room. */
 export function axisLabels(values: (number | null)[], divide: number, unit: string, digits: number): string[] {
+  const last = values.reduce<number>((latest, value, index) => (value === null ? latest : index), -1);
   return values.map((value, index) => {
     if (value === null) return "";
     const number = Number((value / divide).toPrecision(digits));
-    return unit && index === values.length - 1 ? inUnit(number, unit) : `${number}`;
+    return unit && index === last ? inUnit(number, unit) : `${number}`;
   });
 }
 

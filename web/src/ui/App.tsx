@@ -148,7 +148,7 @@ function Status() {
   else if (!simulate) text = "Simulate while editing is off.";
   else if (busy) text = "Simulating…";
   else if (wrong) [text, bad] = [`${wrong} ${wrong === 1 ? "error" : "errors"}${curves && tab === "curves" ? ". The curves show the last valid scenario." : ""}`, true];
-  else if (refused) [text, bad] = [refused, true];
+  else if (refused) [text, bad] = [`${refused}${curves && tab === "curves" ? ". The curves show the former scenario." : ""}`, true];
   else if (curves && took !== undefined) {
     text = `Simulated ${inUnit(Number(curves.header.duration.toPrecision(3)), "s")} in ${inUnit((curves.header.wall ?? 0).toFixed(2), "s")}`;
   }

@@ -33,6 +33,8 @@ export interface ChartProps {
 const MARKS = { drop: "dropped", loss: "lost", mark: "ECN-marked" };
 const SYNC = "tcplab";
 const STRIP = 5;
+// Of the font of an axis, px.
+const HALF_DIGIT = 3.4;
 // A shorter drag is a click, px.
 const MIN_DRAG = 4;
 
@@ -122,7 +124,7 @@ export function Chart(given: ChartProps) {
     >
       {/* Names of many links scroll. */}
       <figcaption tabIndex={props.named ? 0 : undefined}>
-        {props.title} <span className="hush">{[scale.unit, across ? wide.unit : ""].filter(Boolean).join(", ")}</span>
+        {props.title} <span className="hush">{scale.unit || (across ? "share" : "")}</span>
         {namedHere(props).map(([line, tint]) => (
           <span key={line.label} className={`of-link flow-${tint % 10}`}>
             <span className="swatch" aria-hidden="true" /> {line.label}
@@ -194,8 +196,13 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
   let dragged = false;
   return {
     ...sizeOf(element),
-    // To the right, half of the label of the last tick, such as 1000 s.
-    padding: [STRIP * Math.min(6, latest.current.phases.length) + 8, 22, 0, 0],
+    // To the right, half of the label of the last tick, such as 100000 s.
+    padding: [
+      STRIP * Math.min(6, latest.current.phases.length) + 8,
+      () => Math.max(22, HALF_DIGIT * inUnit(Math.round(latest.current.end / wide.divide), wide.unit).length),
+      0,
+      0,
+    ],
     legend: { show: false },
     cursor: {
       sync: across ? undefined : { key: SYNC, setSeries: false },
@@ -210,7 +217,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
     },
     scales: { x: { time: false, ...(log && { distr: 3, log: 2 }) }, y: { auto: false, ...(log && { distr: 3 }) } },
     axes: [
-      { ...axis, size: 24, space: 60, values: (_, values) => axisLabels(values, wide.divide, across ? "" : wide.unit, 7) },
+      { ...axis, size: 24, space: 60, values: (_, values) => axisLabels(values, wide.divide, wide.unit, 7) },
       // A low panel, too, has more than one number.
       { ...axis, size: 46, space: (...[, , , , high]) => Math.max(14, Math.min(28, high / 2.2)), values: (_, values) => axisLabels(values, scale.divide, "", 4) },
     ],

@@ -263,6 +263,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
       about={field.about}
       value={value === undefined || value === null ? "" : String(value)}
       placeholder={field.initial ?? (field.example && `e.g. ${field.example}`)}
+      example={field.example}
       valid={(given) => fits(field, given)}
       slider={field.kind === "text"}
       onChange={set}
@@ -325,6 +326,8 @@ interface TextProps {
   value: string;
   about?: string;
   placeholder?: string;
+  /** A valid value. */
+  example?: string;
   slider?: boolean;
   valid: (value: string) => boolean;
   /** Why a value is not valid. */
@@ -332,7 +335,7 @@ interface TextProps {
   onChange: (value: string, kind?: string) => void;
 }
 
-function Text({ label, value, about, placeholder, slider, valid, reason, onChange }: TextProps) {
+function Text({ label, value, about, placeholder, example, slider, valid, reason, onChange }: TextProps) {
   const [given, setGiven] = useState(value);
   const [range, setRange] = useState<{ least: number; most: number }>();
   useEffect(() => setGiven(value), [value]);
@@ -346,6 +349,7 @@ function Text({ label, value, about, placeholder, slider, valid, reason, onChang
       <label className={`setting ${wrong ? "wrong" : ""}`} title={about}>
         {broken(label)}
         <input
+          aria-label={label}
           value={given}
           placeholder={placeholder}
           aria-invalid={wrong}
@@ -379,7 +383,7 @@ function Text({ label, value, about, placeholder, slider, valid, reason, onChang
         )}
         {wrong && (
           <span id={`${id}-wrong`} className="bad">
-            {reason?.(given) ?? (placeholder ? `Not a ${label}: ${placeholder}` : `Not a ${label}`)}
+            {reason?.(given) ?? (example ? unbroken(`Not a ${label}: e.g. ${example}`) : `Not a ${label}`)}
           </span>
         )}
       </label>

@@ -52,7 +52,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
           )}
           {wrong.includes(field) && (
             <span id={`${id}-${field.key}`} className="bad">
-              Not a {field.key}: e.g. {field.example}
+              {unbroken(`Not a ${field.key}: e.g. ${field.example}`)}
             </span>
           )}
         </label>
