@@ -66,7 +66,7 @@ def scenario(path: dict[str, Any], flows: list[dict[str, Any]], duration: float)
 def run(what: dict[str, Any] | str, engine: str, folder: Path, **options: Any) -> Run:
     """One run in a directory of its own."""
     number = sum(1 for _ in folder.iterdir())
-    return tcplab.run(what, engine=engine, out=folder / str(number), **options)
+    return tcplab.run(what, engine=engine, output=folder / str(number), **options)
 
 
 def goodput(run: Run, flow: str, after: float) -> float:

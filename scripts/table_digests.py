@@ -34,7 +34,7 @@ def main() -> None:
 
 def _digests(scenario: Path) -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
-        tcplab.run(scenario, out=Path(folder) / "run", engine="sim")
+        tcplab.run(scenario, output=Path(folder) / "run", engine="sim")
         # One run, or the repetitions below it.
         for path in sorted(Path(folder).glob("run/**/*.parquet")):
             table = path.relative_to(Path(folder) / "run").with_suffix("")

@@ -286,7 +286,7 @@ def _theirs(done: dict[str, list[float]], case: Case) -> Side:
 
 
 def _ours(case: Case, apart: int, out: Path) -> Side:
-    run = tcplab.run(case.scenario(apart), out=out)
+    run = tcplab.run(case.scenario(apart), output=out)
     flows = run.flows.sort("flow")
     srtt = run.sockets.group_by("flow").agg(pl.col("srtt").mean()).sort("flow")["srtt"] / 1e6
     return Side(

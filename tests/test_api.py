@@ -42,7 +42,7 @@ def test_a_run_gives_frames_and_a_plot(scenario: Path) -> None:
 
 
 def test_settings_repetitions_and_seeds(scenario: Path) -> None:
-    run = tcplab.run(scenario, set={"flows.bulk.cc": "reno"}, repeat=3, seed=5, out="here")
+    run = tcplab.run(scenario, set={"flows.bulk.cc": "reno"}, repeat=3, seed=5, output="here")
     assert run.path == Path("here")
     assert set(run.flows["cc"]) == {"reno"}
     assert [manifest.seed for manifest in run.manifests.values()] == [5, 6, 7]
@@ -50,8 +50,8 @@ def test_settings_repetitions_and_seeds(scenario: Path) -> None:
 
 
 def test_repetitions_do_not_depend_on_how_many_go_at_a_time(scenario: Path) -> None:
-    one = tcplab.run(scenario, repeat=4, jobs=1, out="one")
-    four = tcplab.run(scenario, repeat=4, jobs=4, out="four")
+    one = tcplab.run(scenario, repeat=4, jobs=1, output="one")
+    four = tcplab.run(scenario, repeat=4, jobs=4, output="four")
     assert one.sockets.equals(four.sockets)
 
 
@@ -65,8 +65,8 @@ duration: 5 s
 
 
 def test_without_randomness_repetitions_differ_by_the_phases_of_their_flows(scenario: Path) -> None:
-    run = tcplab.run(CALM, repeat=3, out="varied")
-    exact = tcplab.run(CALM, out="exact")
+    run = tcplab.run(CALM, repeat=3, output="varied")
+    exact = tcplab.run(CALM, output="exact")
     assert [sorted(manifest.phases) for manifest in run.manifests.values()] == [[], ["a", "b"], ["a", "b"]]
     assert exact.sockets.equals(run.sockets.filter(pl.col("repetition") == 1))
     starts = run.flows.select("repetition", "flow", "start").rows()
@@ -76,23 +76,23 @@ def test_without_randomness_repetitions_differ_by_the_phases_of_their_flows(scen
         for flow in ("a", "b")
     ]
     assert all(row.figures["goodput"].interval.half_width > 0 for row in run.summary().flows)
-    again = tcplab.run(CALM, repeat=3, jobs=2, out="again")
+    again = tcplab.run(CALM, repeat=3, jobs=2, output="again")
     assert again.sockets.equals(run.sockets)
 
 
 def test_a_flow_alone_is_a_copy_whenever_it_starts(scenario: Path) -> None:
     alone = CALM.replace(", {name: b, kind: tcp, cc: reno}", "")
-    run = tcplab.run(alone, repeat=3, out="alone")
+    run = tcplab.run(alone, repeat=3, output="alone")
     assert len(set(run.flows["start"])) == 3
     text = run.summary().to_text()
     assert "deterministic" in text
     assert " ± " not in text.partition("Steady state")[0]
-    lossy = tcplab.run(alone.replace("queue", "loss: 0.1 %, queue"), repeat=3, out="lossy")
+    lossy = tcplab.run(alone.replace("queue", "loss: 0.1 %, queue"), repeat=3, output="lossy")
     assert "deterministic" not in lossy.summary().to_text()
 
 
 def test_copies_are_called_deterministic(scenario: Path) -> None:
-    run = tcplab.run(CALM + "vary: off\n", repeat=3, out="copies")
+    run = tcplab.run(CALM + "vary: off\n", repeat=3, output="copies")
     assert {manifest.phases == {} for manifest in run.manifests.values()} == {True}
     text = run.summary().to_text()
     assert "deterministic" in text
@@ -101,12 +101,12 @@ def test_copies_are_called_deterministic(scenario: Path) -> None:
 
 def test_a_loaded_scenario_runs_too(scenario: Path) -> None:
     loaded = tcplab.scenario.load(scenario)
-    assert tcplab.run(loaded, out="one").name == "api"
-    assert tcplab.run(SCENARIO, out="two").name == "api"
+    assert tcplab.run(loaded, output="one").name == "api"
+    assert tcplab.run(SCENARIO, output="two").name == "api"
 
 
 def test_results_are_loaded_again(scenario: Path) -> None:
-    run = tcplab.run(scenario, out="here")
+    run = tcplab.run(scenario, output="here")
     assert tcplab.load("here").flows.equals(run.flows)
 
 
@@ -154,9 +154,9 @@ def test_a_study_names_a_number_that_cannot_be(scenario: Path) -> None:
 
 
 def test_results_are_not_overwritten(scenario: Path) -> None:
-    tcplab.run(scenario, out="here")
+    tcplab.run(scenario, output="here")
     with pytest.raises(tcplab.ResultsError, match="already holds results"):
-        tcplab.run(scenario, out="here")
+        tcplab.run(scenario, output="here")
 
 
 def test_importing_costs_nothing() -> None:
@@ -174,3 +174,19 @@ def test_every_public_name_is_there() -> None:
         assert getattr(tcplab, name) is not None
     with pytest.raises(AttributeError):
         _ = tcplab.no_such_name
+
+
+def test_the_old_name_of_output_works_with_a_warning(tmp_path: Path) -> None:
+    scenario = {
+        "tcplab": 1,
+        "name": "t",
+        "network": {"path": {"rate": "1 Mbit/s", "rtt": "10 ms"}},
+        "flows": [{"name": "f", "kind": "tcp", "cc": "reno"}],
+        "duration": "1 s",
+    }
+    with pytest.warns(DeprecationWarning, match="`out` is deprecated, use `output`") as warned:
+        run = tcplab.run(scenario, out=tmp_path / "old")
+    assert run.path == tmp_path / "old"
+    assert warned[0].filename == __file__
+    with pytest.raises(TypeError, match="give one of them"):
+        tcplab.run(scenario, out=tmp_path / "a", output=tmp_path / "b")

@@ -27,7 +27,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
     def run(name: str) -> Run:
         if name not in done:
-            done[name] = tcplab.run(SCENARIOS[name], out=tmp_path_factory.mktemp("study") / name)
+            done[name] = tcplab.run(SCENARIOS[name], output=tmp_path_factory.mktemp("study") / name)
         return done[name]
 
     return run

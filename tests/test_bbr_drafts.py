@@ -28,7 +28,7 @@ CYCLE = ["PROBE_BW_DOWN", "PROBE_BW_CRUISE", "PROBE_BW_REFILL", "PROBE_BW_UP"]
 def simulate(tmp_path: Path) -> Simulate:
     """Run the text of a scenario in the simulator, each in a directory of its own."""
     numbers = itertools.count()
-    return lambda text: tcplab.run(text, out=tmp_path / f"run-{next(numbers)}")
+    return lambda text: tcplab.run(text, output=tmp_path / f"run-{next(numbers)}")
 
 
 def one_flow(cc: str, path: str, duration: str = "20 s", more: str = "") -> str:

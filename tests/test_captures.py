@@ -49,7 +49,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], P
     @cache
     def run(what: str, at: str) -> Path:
         out = tmp_path_factory.mktemp("captures") / "result"
-        return tcplab.run(SCENARIO, set={"capture": {"what": what, "at": at}}, out=out).path / "run-1"
+        return tcplab.run(SCENARIO, set={"capture": {"what": what, "at": at}}, output=out).path / "run-1"
 
     return run
 

@@ -23,7 +23,7 @@ def test_a_transfer_of_100_mb_over_one_percent_loss_ends(cc: str, tmp_path: Path
         sample: {{sockets: 100 ms, queues: 100 ms}}
         duration: 1200 s
         """,
-        out=tmp_path / "run",
+        output=tmp_path / "run",
     )
     assert run.flows["complete"].to_list() == [True]
     assert run.flows["bytes_received"].to_list() == [100_000_000]

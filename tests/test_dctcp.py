@@ -31,7 +31,7 @@ def test_dctcp_holds_a_marking_queue_near_its_threshold(streams: int, tmp_path: 
     """Alizadeh et al. 2010, section 3.3: with N flows the queue peaks N packets above the threshold K, for
     each grows by one more packet before it hears of the mark, and swings by sqrt(2 N (C RTT + K)) / 2. The
     flows send single segments; bursts of segmentation offload would swing it by their own size, up to 45."""
-    run = tcplab.run(scenario(streams), out=tmp_path / "run")
+    run = tcplab.run(scenario(streams), output=tmp_path / "run")
     queue = run.queues.filter(pl.col("time") > SECOND, pl.col("direction") == "forward")
     waiting = queue["packets"].to_numpy()
     product = 1e9 * 0.001 / 8 / 1514
@@ -49,7 +49,7 @@ def test_dctcp_holds_a_marking_queue_near_its_threshold(streams: int, tmp_path: 
 
 def test_without_ecn_nothing_is_marked_and_the_queue_overflows(tmp_path: Path) -> None:
     text = scenario(1).replace("cc: dctcp", "cc: reno").replace("limit: 1 MB", "limit: 200 packets")
-    run = tcplab.run(text, out=tmp_path / "run")
+    run = tcplab.run(text, output=tmp_path / "run")
     queue = run.queues.filter(pl.col("direction") == "forward")
     assert queue["marks"].to_list()[-1] == 0
     assert queue["drops"].to_list()[-1] > 0
@@ -58,7 +58,7 @@ def test_without_ecn_nothing_is_marked_and_the_queue_overflows(tmp_path: Path) -
 def test_classic_ecn_halves_by_marks_instead_of_losses(tmp_path: Path) -> None:
     """RFC 3168: an echo halves Reno's window once a round trip, as a loss would; nothing is retransmitted."""
     text = scenario(1).replace("cc: dctcp", "cc: reno").replace("left: {", "left: {ecn: on, ")
-    run = tcplab.run(text, out=tmp_path / "run")
+    run = tcplab.run(text, output=tmp_path / "run")
     queue = run.queues.filter(pl.col("time") > SECOND, pl.col("direction") == "forward")
     assert run.flows["retransmits"].to_list() == [0]
     assert queue["drops"].to_list()[-1] == 0
@@ -82,7 +82,7 @@ def test_the_sender_s_socket_counts_the_marks_that_it_was_notified_of(
         flows: [{{name: bulk, kind: tcp, cc: reno}}]
         duration: 10 s
     """
-    run = tcplab.run(text, out=tmp_path / "run")
+    run = tcplab.run(text, output=tmp_path / "run")
     counts = run.sockets.filter(pl.col("node") == run.plan["flows"][0]["from"])["delivered_ce"]
     assert counts.is_sorted()
     assert (counts[-1] > 0) == marked

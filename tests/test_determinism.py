@@ -16,7 +16,7 @@ SCENARIOS = sorted((Path(__file__).parent.parent / "scenarios").glob("*.yaml"))
 
 def digests(scenario: Path, out: Path, seed: int | None = None) -> dict[str, str]:
     """A digest of every table's bytes on disk."""
-    tcplab.run(scenario, out=out, seed=seed, repeat=1)
+    tcplab.run(scenario, output=out, seed=seed, repeat=1)
     return {name: _digest(out / "run-1" / f"{name}.parquet") for name in TABLES}
 
 

@@ -24,7 +24,7 @@ PATH = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 _RUN = """
 import json, re, sys
 import tcplab
-done = tcplab.run(sys.argv[1], out=sys.argv[2], repeat=1)
+done = tcplab.run(sys.argv[1], output=sys.argv[2], repeat=1)
 done.summary()
 # Not ru_maxrss: it begins with the peak of the process that forked this one.
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024

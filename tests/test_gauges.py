@@ -25,7 +25,7 @@ def simulated(tmp_path: Path, cc: str, path: str, duration: str = "10 s") -> Run
         flows: [{{name: bulk, kind: tcp, cc: {cc}}}]
         duration: {duration}
         """,
-        out=tmp_path / "run",
+        output=tmp_path / "run",
     )
 
 

@@ -15,7 +15,7 @@ from tcplab.results import Run
 def run(out: Path, path: dict[str, Any], flow: dict[str, Any], *, linux: bool, duration: str = "10 s") -> Run:
     network = {"path": path} | ({"hosts": {"timing": "linux"}} if linux else {})
     scenario = {"tcplab": 1, "name": "timing", "network": network, "flows": [flow], "duration": duration}
-    return tcplab.run(scenario, engine="sim", out=out)
+    return tcplab.run(scenario, engine="sim", output=out)
 
 
 def test_a_ping_takes_two_wake_ups_longer(tmp_path: Path) -> None:
@@ -64,5 +64,5 @@ def test_an_unknown_timing_is_refused_by_its_name(tmp_path: Path) -> None:
                 "duration": "1 s",
             },
             engine="sim",
-            out=tmp_path / "x",
+            output=tmp_path / "x",
         )

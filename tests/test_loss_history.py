@@ -51,7 +51,7 @@ def sums(tmp_path: Path, window: int, loss: str) -> tuple[float, float]:
                 }
             ],
         },
-        out=tmp_path / f"run-{window}",
+        output=tmp_path / f"run-{window}",
     )
     last = {name: run.gauges.filter(name=name)["value"].to_list()[-1] for name in ("looked_up", "known")}
     return last["looked_up"], last["known"]

@@ -27,7 +27,7 @@ LOSS_RATES = [1e-4, 3e-4, 1e-3, 3e-3]
 @pytest.fixture
 def simulate(tmp_path: Path) -> Simulate:
     """Run the text of a scenario in the simulator."""
-    return lambda text: tcplab.run(text, out=tmp_path / "run")
+    return lambda text: tcplab.run(text, output=tmp_path / "run")
 
 
 def goodput(run: tcplab.Run, flow: str, start: float, end: float = math.inf) -> float:

@@ -57,7 +57,7 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Simulated:
     def run(losses: str) -> Path:
         out = tmp_path_factory.mktemp("truth") / "result"
         settings = {"sample": {"packets": "on"}, **LOSSES[losses]}
-        return tcplab.run(SCENARIO, set=settings, out=out).path / "run-1"
+        return tcplab.run(SCENARIO, set=settings, output=out).path / "run-1"
 
     return run
 
@@ -153,7 +153,7 @@ def test_rtt_by_timestamps_covers_what_acknowledgments_were_delayed(simulated: S
 
 def test_goodput_is_that_of_the_receiving_application(tmp_path: Path) -> None:
     settings = {"flows.bulk.bytes": "60 MB", "network.path.rate": "10 Mbit/s", "network.path.loss": "0.01 %"}
-    run = tcplab.run(SCENARIO, set=settings, out=tmp_path / "result").path / "run-1"
+    run = tcplab.run(SCENARIO, set=settings, output=tmp_path / "result").path / "run-1"
     known = truth(run)
     for capture in ("left-path.pcapng", "right-path.pcapng"):
         flow = captures.read(run / capture).flow(1)

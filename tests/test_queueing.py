@@ -28,7 +28,7 @@ def simulate(tmp_path: Path) -> Simulate:
     """Run a scenario in the simulator."""
 
     def run(scenario: dict[str, Any], name: str = "run", **options: Any) -> tcplab.Run:
-        return tcplab.run(scenario, out=tmp_path / name, **options)
+        return tcplab.run(scenario, output=tmp_path / name, **options)
 
     return run
 

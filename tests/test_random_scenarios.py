@@ -100,13 +100,13 @@ def _flow(chance: random.Random, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(24))
 def test_every_run_adds_up(seed: int, tmp_path: Path) -> None:
     asked = scenario(seed)
-    run = tcplab.run(asked, out=tmp_path / "run")
+    run = tcplab.run(asked, output=tmp_path / "run")
     _intervals(run)
     _queues(run)
     _links(run)
     _round_trips(run)
     asked["sample"] |= {"sockets": "7 ms", "queues": False, "flows": "33 ms"}
-    other = tcplab.run(asked, out=tmp_path / "other")
+    other = tcplab.run(asked, output=tmp_path / "other")
     for table in TRAFFIC:
         # Rows of the two directions may change places.
         first, second = (one.tables[table].sort(pl.all()) for one in (run, other))

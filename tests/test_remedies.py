@@ -33,7 +33,7 @@ def simulate(tmp_path: Path) -> Simulate:
         network = {"nodes": nodes, "links": links}
         scenario = {"tcplab": 1, "name": "t", "network": network, "flows": given, **more}
         number = sum(1 for _ in tmp_path.glob("run-*"))
-        return tcplab.run(scenario, out=tmp_path / f"run-{number}")
+        return tcplab.run(scenario, output=tmp_path / f"run-{number}")
 
     return simulated
 

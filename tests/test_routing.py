@@ -48,7 +48,7 @@ def ring(failure: dict[str, Any], **routing: Any) -> dict[str, Any]:
 
 
 def felt(scenario: dict[str, Any], out: Path) -> dict[str, Outage]:
-    return {one.flow: one for one in outages(tcplab.run(scenario, out=out))}
+    return {one.flow: one for one in outages(tcplab.run(scenario, output=out))}
 
 
 def test_a_failure_has_its_detection_its_planes_and_its_paths(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ FRR = {"r2": 11.7, "r3": 11.7, "r1": 18.2, "r4": 18.2, "r5": 23.7, "r8": 23.7, "
 
 
 def test_tables_change_round_the_ring_as_those_of_frr(tmp_path: Path) -> None:
-    run = tcplab.run(ring({"up": "off"}, ospf={}), out=tmp_path / "out")
+    run = tcplab.run(ring({"up": "off"}, ospf={}), output=tmp_path / "out")
     # The kernel itself removes ways with the carrier, before zebra.
     by_zebra = pl.col("time") > 4 * SECOND + 2_000_000
     changed = run.routes.filter(by_zebra, pl.col("next_hops").is_not_null())
@@ -102,7 +102,7 @@ def test_without_a_carrier_that_is_lost_the_timers_count(tmp_path: Path) -> None
 
 
 def test_the_table_of_failures_and_the_figure_show_it(tmp_path: Path) -> None:
-    run = tcplab.run(ring({"up": "off"}, ospf={}), out=tmp_path / "out")
+    run = tcplab.run(ring({"up": "off"}, ospf={}), output=tmp_path / "out")
     grid = outage_grid(summary(run))
     headings = [heading.label for heading in grid.headings]
     assert headings[-2:] == ["Path before", "after"]
@@ -145,4 +145,4 @@ def test_what_does_not_converge_is_refused_before_the_run(tmp_path: Path) -> Non
     ]
     scenario["wait"] = {"timeout": "30 s"}
     with pytest.raises(tcplab.UnsupportedError, match="does not reach h4 after 30 s"):
-        tcplab.run(scenario, out=tmp_path / "out")
+        tcplab.run(scenario, output=tmp_path / "out")

@@ -89,7 +89,7 @@ def test_names_in_results_are_escaped(tmp_path: Path) -> None:
     """In the plan, the manifest and the tables of results that a stranger sent."""
     from tcplab import run
 
-    run(SCENARIO, repeat=2, out=tmp_path / "r", seed=1)
+    run(SCENARIO, repeat=2, output=tmp_path / "r", seed=1)
     for path in (tmp_path / "r").glob("run-*"):
         plan = (path / "plan.yaml").read_text()
         (path / "plan.yaml").write_text(plan.replace("name: bulk", f"name: {json.dumps(TRICK)}"))

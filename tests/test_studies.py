@@ -16,7 +16,7 @@ from tcplab.study.shipped import described
 
 @pytest.mark.parametrize("name", study_names())
 def test_a_shipped_study_runs_quickly_and_refutes_no_published_finding(name: str, tmp_path: Path) -> None:
-    found = study.run(name, quick=True, out=tmp_path / "out", jobs=2)
+    found = study.run(name, quick=True, output=tmp_path / "out", jobs=2)
     assert {one.status for one in found.outcome.done} == {"done"}, [
         one.message for one in found.outcome.done if one.status != "done"
     ]
@@ -55,7 +55,7 @@ def test_fairness_behind_a_queue_for_each_flow_is_as_theory_has_it(tmp_path: Pat
     """Max-min shares of 10 Mbit/s: a half, or two fifths beside 2 Mbit/s. Harm is 1 - beside / alone."""
     file = tmp_path / "study.yaml"
     file.write_text(COMPANY, encoding="utf-8")
-    rows = study.run(file, out=tmp_path / "out").results.to_dicts()
+    rows = study.run(file, output=tmp_path / "out").results.to_dicts()
     found = {(row["company"], row["flow"]): row for row in rows}
     alone = found["alone", "one"]["goodput"]
     for company, harm, jain in (

@@ -90,6 +90,6 @@ def test_losses_by_interval_add_up_to_those_of_the_streams(tables: dict[str, pl.
 def test_loaded_texts_are_plain_strings(tmp_path: Path) -> None:
     import tcplab
 
-    run = tcplab.run(load(EVERYTHING), out=tmp_path / "result")
+    run = tcplab.run(load(EVERYTHING), output=tmp_path / "result")
     texts = {column.name for column in TABLES["packets"] if column.kind == "str"}
     assert {run.packets.schema[name] for name in texts} == {pl.String}

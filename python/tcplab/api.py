@@ -99,11 +99,12 @@ def run(
     set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
     repeat: int | None = None,
     seed: int | None = None,
-    out: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     attempts: int = ATTEMPTS,
     progress: bool = False,
     yes: bool = False,
+    out: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Run a scenario and return its results.
 
@@ -111,8 +112,8 @@ def run(
     that is loaded. `at` says where its hosts are for the engine `remote`, as {"left": "ssh://left.example"}.
     `set` changes settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds
     from `seed` on and go on `jobs` cores at a time. A kernel run that is overloaded is made again, `attempts`
-    times at most, and the best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even
-    what this machine seems to have too little memory or disk for.
+    times at most, and the best is kept. Results go to `output`, or to a new directory in `runs`. `yes` runs
+    even what this machine seems to have too little memory or disk for. `out` is the old name of `output`.
 
     Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it, and
     ResultsError when results cannot be written. A run that failed raises RunFailedError, one that was
@@ -123,13 +124,14 @@ def run(
     from tcplab.progress import watcher
 
     runner.require(repeat=repeat, seed=seed, jobs=jobs, attempts=attempts)
+    target = runner.output_of(output, out)
     loaded, source, text = _loaded(scenario, set)
     chosen = engines.load(engine, at)
     prepared = runner.prepare(loaded, source=source, text=text, engine=chosen, repeat=repeat, seed=seed)
-    refused = runner.refusals([prepared], Path(out or runner.RUNS), jobs=jobs, yes=yes)
+    refused = runner.refusals([prepared], target or runner.RUNS, jobs=jobs, yes=yes)
     if any(problem.fatal for problem in refused):
         raise runner.UnsupportedError(prepared.source, chosen.name, refused)
-    path = runner.place(prepared.name, Path(out) if out is not None else None, several=False)
+    path = runner.place(prepared.name, target, several=False)
     runner.claim(prepared, path)
     with watcher(quiet=not progress) as display:
         (finished,) = runner.execute([(prepared, path)], watcher=display, jobs=jobs, attempts=attempts)

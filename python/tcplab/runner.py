@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
@@ -182,6 +183,16 @@ def refusals(
     return beyond(
         ((estimate(one.plan), one.repeat) for one in batch), _at_once(batch, jobs), results, yes=yes
     )
+
+
+def output_of(output: str | os.PathLike[str] | None, out: str | os.PathLike[str] | None) -> Path | None:
+    """The directory that is given for results, by `output` or by its old name `out`, which warns."""
+    if out is not None:
+        if output is not None:
+            raise TypeError("`out` is the old name of `output`: give one of them")
+        warnings.warn("`out` is deprecated, use `output`", DeprecationWarning, stacklevel=3)
+        output = out
+    return None if output is None else Path(output)
 
 
 def place(name: str, out: Path | None, *, several: bool) -> Path:

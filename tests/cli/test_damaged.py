@@ -32,7 +32,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from .conftest import SHORT
 
     directory = tmp_path_factory.mktemp("damaged") / "whole"
-    run(SHORT, repeat=2, out=directory, seed=1)
+    run(SHORT, repeat=2, output=directory, seed=1)
     return directory
 
 

@@ -81,14 +81,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = tcplab.run(
         ROOT / "scenarios/four-controls.yaml",
         set={"duration": "2 s", "capture": "headers"},
-        out=folder / "runs/four-controls-20260101-120000",
+        output=folder / "runs/four-controls-20260101-120000",
     )
     for name in ("cubic", "bbr1"):
         shutil.copytree(results.path, folder / "runs" / name)
     captured = tcplab.run(
         ROOT / "scenarios/one-cubic.yaml",
         set={"duration": "1 s", "capture": "headers"},
-        out=folder / "captured",
+        output=folder / "captured",
     )
     for end in ("left", "right"):
         shutil.copy(captured.path / f"run-1/{end}-path.pcapng", folder / f"{end}.pcapng")
@@ -102,7 +102,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "studies/mine.yaml").write_text(study.replace("SCENARIO", "../scenarios/four-controls.yaml"))
     (folder / "published.mn").write_text(PUBLISHED)
     tcplab.study.run(
-        folder / "study.yaml", set={"duration": "2 s"}, out=folder / "runs/tuning-20260101-120000"
+        folder / "study.yaml", set={"duration": "2 s"}, output=folder / "runs/tuning-20260101-120000"
     )
     return folder
 

@@ -71,7 +71,7 @@ def test_the_library_raises(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.chdir(here)
     write(here, (AT_LOSS, "extern void exit(int); exit(0);"))
     with pytest.raises(RuntimeError, match=r"mine\.c: ssthresh at .*ended the process with exit code 0"):
-        library.run("own.yaml", out="out")
+        library.run("own.yaml", output="out")
 
 
 def test_a_parameter_of_a_file_is_checked_without_running_it(here: Path) -> None:
@@ -171,4 +171,4 @@ def test_what_only_another_engine_has_is_not_a_mistake(
     assert ended.returncode == 3
     assert "the simulator has no control called 'yeah'" in ended.stderr
     with pytest.raises(UnsupportedError):
-        library.run(str(here / "short.yaml"), set={"flows.bulk.cc": "yeah"}, out=here / "out")
+        library.run(str(here / "short.yaml"), set={"flows.bulk.cc": "yeah"}, output=here / "out")

@@ -36,7 +36,7 @@ capture: headers
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result directory with captures of both ends."""
-    return library.run(SCENARIO, out=tmp_path_factory.mktemp("made") / "result").path
+    return library.run(SCENARIO, output=tmp_path_factory.mktemp("made") / "result").path
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
         duration: 3 s
         capture: headers
         """,
-        out=tmp_path / "twins",
+        output=tmp_path / "twins",
     )
     rows = {(row["flow"], row["stream"]): row for row in done.flows.to_dicts()}
     assert rows["idle", 0]["from_port"] is None

@@ -56,7 +56,7 @@ def test_an_unknown_name_is_answered_with_the_names(tcplab: Command) -> None:
 
 def test_python_runs_a_shipped_scenario_and_compares(tmp_path: Path) -> None:
     runs = [
-        library.run("two-flows", set={"duration": "12 s", "flows.first.cc": cc}, out=tmp_path / cc)
+        library.run("two-flows", set={"duration": "12 s", "flows.first.cc": cc}, output=tmp_path / cc)
         for cc in ("cubic", "reno")
     ]
     found = library.compare(*runs)

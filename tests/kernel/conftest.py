@@ -94,7 +94,7 @@ def run(tmp_path: Path) -> Callable[..., Run]:
     def run_it(network: Scenario, flows: list[Scenario], *, engine: str = "kernel", **more: Any) -> Run:
         scenario = {"tcplab": 1, "name": "t", "network": network, "flows": flows, **more}
         number = sum(1 for _ in tmp_path.glob("results-*"))
-        return tcplab.run(scenario, engine=engine, attempts=1, out=tmp_path / f"results-{number}")
+        return tcplab.run(scenario, engine=engine, attempts=1, output=tmp_path / f"results-{number}")
 
     return run_it
 

@@ -47,11 +47,11 @@ def _case(name: str, where: Path) -> list[bool]:
     settings = CASES[name] | _FINE
     if name == "tuned":
         settings |= {f"network.nodes.{number}.routing.ospf": _TUNED for number in range(2, 10)}
-    simulated = tcplab.run("routing-failure", set=settings, repeat=_SIMULATED, out=where / "sim")
+    simulated = tcplab.run("routing-failure", set=settings, repeat=_SIMULATED, output=where / "sim")
     real = []
     for number in range(_ATTEMPTS):
         out = where / f"kernel-{number}"
-        run = tcplab.run("routing-failure", engine="kernel", set=settings, attempts=1, out=out)
+        run = tcplab.run("routing-failure", engine="kernel", set=settings, attempts=1, output=out)
         overload = run.manifest.overload
         sys.stdout.write(f"{name}: kernel run {number + 1}: {overload or 'not overloaded'}\n")
         sys.stdout.flush()

@@ -31,7 +31,9 @@ def runs(
 def run(engine: str, folder: Path, **settings: object) -> Run:
     # The kernel has no bbr2 of its own.
     settings |= {"flows.bbr2.cc": "bbr1"}
-    return tcplab.run(str(SCENARIOS / "four-controls.yaml"), engine=engine, set=settings, out=folder / engine)
+    return tcplab.run(
+        str(SCENARIOS / "four-controls.yaml"), engine=engine, set=settings, output=folder / engine
+    )
 
 
 def goodput(run: Run, flow: str) -> float:

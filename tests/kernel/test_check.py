@@ -54,7 +54,7 @@ def test_programs_of_administrators_need_not_be_on_the_path(
     assert check(network=network) == []
     flows = [{**BULK, "duration": "100 ms"}]
     scenario = {"tcplab": 1, "name": "t", "network": network, "flows": flows, "duration": "300 ms"}
-    assert tcplab.run(scenario, engine="kernel", out=tmp_path / "out").status == "done"
+    assert tcplab.run(scenario, engine="kernel", output=tmp_path / "out").status == "done"
 
 
 def test_netem_has_no_shared_medium() -> None:

@@ -125,7 +125,7 @@ import sys, tcplab
 flow = {"name": "f", "kind": "tcp", "cc": "bbr2"}
 network = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 tcplab.run({"tcplab": 1, "name": "t", "network": network, "flows": [flow], "duration": "60 s"},
-           engine="kernel", out=sys.argv[1])
+           engine="kernel", output=sys.argv[1])
 """
 
 

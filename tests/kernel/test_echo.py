@@ -75,7 +75,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
     def run(engine: str, **more: object) -> Run:
         out = tmp_path_factory.mktemp(engine) / "out"
-        return tcplab.run(str(SCENARIO), engine=engine, set=settings | more, attempts=1, out=out)
+        return tcplab.run(str(SCENARIO), engine=engine, set=settings | more, attempts=1, output=out)
 
     return {"sim": run("sim"), "kernel": run("kernel"), "machine": run("kernel", **nothing)}
 

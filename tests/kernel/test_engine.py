@@ -259,7 +259,7 @@ def test_two_labs_at_once_do_not_meet(tmp_path: Path) -> None:
             "flows": [{"name": "f", "kind": "tcp", "cc": "cubic"}],
             "duration": "3 s",
         }
-        results[name] = tcplab.run(scenario, engine="kernel", out=tmp_path / name)
+        results[name] = tcplab.run(scenario, engine="kernel", output=tmp_path / name)
 
     threads = [threading.Thread(target=one, args=pair) for pair in (("slow", 5), ("fast", 20))]
     for thread in threads:

@@ -79,7 +79,9 @@ def test_a_shipped_study_runs_on_the_kernel(
     # No figure is judged, so no run is repeated for the sake of its figures.
     monkeypatch.setattr(runner, "run_once", partial(runner.run_once, attempts=1))
     source = shortened(name, tmp_path)
-    found = study.run(source, engines=["kernel"], set=SHORT[name], quick=True, repeat=1, out=tmp_path / "out")
+    found = study.run(
+        source, engines=["kernel"], set=SHORT[name], quick=True, repeat=1, output=tmp_path / "out"
+    )
     failed = [(one.cell, one.message) for one in found.outcome.done if one.status != "done"]
     assert not failed
     moved = found.results.filter(pl.col("flow").is_null() & pl.col("goodput").is_not_null())

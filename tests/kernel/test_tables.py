@@ -33,7 +33,7 @@ DURATION = 2 * SECOND
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
     scenario = {"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": FLOWS, "duration": "2 s"}
-    return tcplab.run(scenario, engine="kernel", attempts=1, out=tmp_path_factory.mktemp("tables") / "out")
+    return tcplab.run(scenario, engine="kernel", attempts=1, output=tmp_path_factory.mktemp("tables") / "out")
 
 
 def test_intervals_add_up_to_flows(done: Run) -> None:

@@ -57,7 +57,7 @@ def test_four_controls_get_between_remote_hosts_what_they_get_on_the_kernel_engi
 
     def on_the_kernel() -> Run:
         number = len(list(tmp_path.iterdir()))
-        return tcplab.run(SCENARIO, engine="kernel", attempts=1, out=tmp_path / f"run-{number}")
+        return tcplab.run(SCENARIO, engine="kernel", attempts=1, output=tmp_path / f"run-{number}")
 
     found, wanted = undisturbed(between_hosts), undisturbed(on_the_kernel)
     goodput = [dict(run.flows.select("flow", "goodput").iter_rows()) for run in (found, wanted)]

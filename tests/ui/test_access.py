@@ -247,7 +247,7 @@ def report_of(page: Page, served: Served, name: str, scenario: str) -> Page:
     """The report, in a page of its own, of a run called `name` that is made before."""
     file = served.root / "small.yaml"
     file.write_text(scenario)
-    tcplab.run(file, out=served.root / "runs" / name)
+    tcplab.run(file, output=served.root / "runs" / name)
     page.goto(served.key)
     page.get_by_role("button", name=re.compile(f"^done {name}")).click()
     with page.expect_popup() as opening:
@@ -319,7 +319,7 @@ def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
 ) -> None:
     scenario = served.root / "small.yaml"
     scenario.write_text(SCENARIO)
-    tcplab.run(scenario, out=served.root / "runs" / "mine")
+    tcplab.run(scenario, output=served.root / "runs" / "mine")
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, served)
     page.locator(".result .item").first.click()

@@ -63,7 +63,7 @@ def test_the_chip_of_a_run_has_its_line_s_colour_and_dashes(page: Page, served: 
 def test_a_result_with_a_long_name_is_listed_with_its_date(page: Page, served: Served) -> None:
     scenario = served.root / "small.yaml"
     scenario.write_text(SCENARIO)
-    tcplab.run(scenario, out=served.root / "runs" / ("long-" * 12))
+    tcplab.run(scenario, output=served.root / "runs" / ("long-" * 12))
     page.goto(served.key)
     item = page.locator(".result .item", has_text="long-")
     date = item.locator("small")
@@ -76,7 +76,7 @@ def test_a_result_with_a_long_name_is_listed_with_its_date(page: Page, served: S
 
 def test_a_result_is_printed_whole_and_without_the_tools(page: Page, served: Served) -> None:
     opened(page, served)
-    tcplab.run(served.root / "small.yaml", out=served.root / "runs" / "mine")
+    tcplab.run(served.root / "small.yaml", output=served.root / "runs" / "mine")
     page.locator(".result .item", has_text="mine").click()
     summary = page.get_by_role("region", name="Summary")
     expect(summary).to_be_visible()

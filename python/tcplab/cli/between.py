@@ -68,7 +68,7 @@ def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | N
                 scenario,
                 engine="remote",
                 at={"here": "local:", "there": place_of(host)},
-                out=output or Path(spare) / "run",
+                output=output or Path(spare) / "run",
                 progress=not quiet(),
             )
         except tcplab.RunFailedError as problem:

@@ -113,24 +113,25 @@ def run(
     repeat: int | None = None,
     seed: int | None = None,
     quick: bool = False,
-    out: str | Path | None = None,
+    output: str | Path | None = None,
     jobs: int | None = None,
     cluster: Any = None,
     storage: str | None = None,
+    out: str | Path | None = None,
 ) -> StudyResults:
-    """Run a study, a file or a shipped one by name, or go on with one that `out` holds.
+    """Run a study, a file or a shipped one by name, or go on with one that `output` holds.
 
     `cluster` spreads its simulations: the address of a Dask scheduler, or a cluster object (of
-    dask-jobqueue, dask-kubernetes and the like); `storage` is where its workers put results. Raises
-    ScenarioErrors, UnsupportedError when no cell can run on this machine, ClusterError, ResultsError, and
-    KeyboardInterrupt when it was interrupted.
+    dask-jobqueue, dask-kubernetes and the like); `storage` is where its workers put results. `out` is the
+    old name of `output`. Raises ScenarioErrors, UnsupportedError when no cell can run on this machine,
+    ClusterError, ResultsError, and KeyboardInterrupt when it was interrupted.
     """
     from tcplab import runner
 
     runner.require(repeat=repeat, seed=seed, jobs=jobs)
     sets = tuple(f"{path}={as_yaml(value)}" for path, value in (set or {}).items())
     study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
-    path = runner.place(study.name, Path(out) if out is not None else None, several=False)
+    path = runner.place(study.name, runner.output_of(output, out), several=False)
     store = Store(path)
     require_possible(study, work(study, store))
     store.create(study)

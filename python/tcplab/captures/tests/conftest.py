@@ -35,10 +35,10 @@ capture: headers
 @pytest.fixture(scope="session")
 def exchange(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run directory of one request and its answer, 2048 bytes each."""
-    return tcplab.run(EXCHANGE, out=tmp_path_factory.mktemp("exchange") / "result").path / "run-1"
+    return tcplab.run(EXCHANGE, output=tmp_path_factory.mktemp("exchange") / "result").path / "run-1"
 
 
 @pytest.fixture(scope="session")
 def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run directory of a bulk flow over a lossy path, beside UDP and ping."""
-    return tcplab.run(LOSSY, out=tmp_path_factory.mktemp("lossy") / "result").path / "run-1"
+    return tcplab.run(LOSSY, output=tmp_path_factory.mktemp("lossy") / "result").path / "run-1"

@@ -73,7 +73,7 @@ flows:
 duration: 1 s
 capture: headers
 """
-    run = tcplab.run(scenario, set={"network.hosts": {"ecn": setting}}, out=tmp_path / "result")
+    run = tcplab.run(scenario, set={"network.hosts": {"ecn": setting}}, output=tmp_path / "result")
     flow = summarise(run.path / "run-1" / "left-path.pcapng").flow(1)
     assert options(flow).split()[-1] == named
     assert flow.ecn_negotiated

@@ -53,7 +53,7 @@ flows:
 duration: 1 s
 capture: headers
 """
-    run = tcplab.run(scenario, out=tmp_path / "result")
+    run = tcplab.run(scenario, output=tmp_path / "result")
     (forward, _), _ = found(run.path / "run-1" / "left-path.pcapng")
     (message,) = forward.messages
     assert (message.size, message.count, message.frame_bytes) == (1, 5, 67)
@@ -63,7 +63,7 @@ def test_super_packets_are_explained_by_where_they_were_captured(tmp_path: Path)
     import tcplab
     from tcplab.captures.tests.conftest import LOSSY
 
-    run = tcplab.run(LOSSY, set={"capture": {"what": "headers", "at": "host"}}, out=tmp_path / "result")
+    run = tcplab.run(LOSSY, set={"capture": {"what": "headers", "at": "host"}}, output=tmp_path / "result")
     (cut,), text = found(run.path / "run-1" / "left-path.pcapng")
     assert cut.above > 0
     assert "Captured at the sender" in text

@@ -19,7 +19,7 @@ def scenario(*controls: Any) -> dict[str, Any]:
 
 def test_a_file_runs_as_a_shipped_control_does(control: Write, tmp_path: Path) -> None:
     file = control()
-    run = tcplab.run(scenario(str(file), "reno", {"name": str(file), "beta": 0.8}), out=tmp_path / "out")
+    run = tcplab.run(scenario(str(file), "reno", {"name": str(file), "beta": 0.8}), output=tmp_path / "out")
     received = dict(run.flows.select("flow", "bytes_received").iter_rows())
     assert received["f0"] == received["f1"], "the starting file is Reno"
     assert received["f2"] != received["f0"], "and its parameter changes it"
@@ -45,6 +45,6 @@ def test_files_of_one_name_are_kept_apart(control: Write, tmp_path: Path) -> Non
     other = tmp_path / "other" / "mine.c"
     other.parent.mkdir()
     other.write_text(first.read_text().replace("512, 1", "717, 1"))
-    tcplab.run(scenario(str(first), str(other)), out=tmp_path / "out")
+    tcplab.run(scenario(str(first), str(other)), output=tmp_path / "out")
     kept = sorted(path.name for path in (tmp_path / "out" / "controls").iterdir())
     assert kept == ["mine-2.c", "mine.c"]

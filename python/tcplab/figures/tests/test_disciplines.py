@@ -12,7 +12,7 @@ def panels(
     """The gauges by the title of their panel."""
     flow = {"name": "bulk", "kind": "tcp", "from": start, "to": end}
     asked = {"tcplab": 1, "name": name, "network": network, "flows": [flow], "duration": "500 ms"}
-    drawn = disciplines(tcplab.run(asked, out=tmp_path / name)).panels
+    drawn = disciplines(tcplab.run(asked, output=tmp_path / name)).panels
     return {f"{panel.title} ({panel.unit})": [line.key for line in panel.lines] for panel in drawn}
 
 

@@ -29,7 +29,7 @@ def echoes(out: Path, clients: tuple[int, ...], **settings: object) -> Run:
         }
         for place, number in enumerate(clients)
     ]
-    return tcplab.run({"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": flows}, out=out)
+    return tcplab.run({"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": flows}, output=out)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_a_warm_up_is_left_out_only_where_it_is_asked_for(tmp_path: Path) -> Non
 def test_a_run_without_echoes_has_no_such_part(tmp_path: Path) -> None:
     flow = {"name": "bulk", "kind": "tcp", "bytes": "100 kB"}
     done = tcplab.run(
-        {"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": [flow]}, out=tmp_path / "r"
+        {"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": [flow]}, output=tmp_path / "r"
     )
     assert echo_part(done) is None
     assert "<h2>Echoes</h2>" not in report_html(done)

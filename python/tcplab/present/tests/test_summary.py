@@ -97,7 +97,7 @@ def test_a_flow_of_which_nothing_arrived_is_named(tmp_path: Path) -> None:
         "tcplab: 1\nname: silent\nnetwork: {path: {rate: 10 Mbit/s, rtt: 20 ms, loss: 100 %}}\n"
         "flows: [{name: bulk, kind: tcp}, {name: probe, kind: ping}]\nduration: 2 s\n"
     )
-    notes = summary(tcplab.run(scenario, out=tmp_path / "run")).notes
+    notes = summary(tcplab.run(scenario, output=tmp_path / "run")).notes
     assert "bulk: no payload arrived in the steady state." in notes
 
 
@@ -289,7 +289,7 @@ def test_an_echo_s_round_trips_are_shown_by_message_size_and_its_goodput_is_expl
     flow = {"name": "e", "kind": "echo", "sizes": [1, 65536], "iterations": 20}
     path = {"rate": "100 Mbit/s", "rtt": "20 ms"}
     run = tcplab.run(
-        {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}, out=tmp_path / "run"
+        {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}, output=tmp_path / "run"
     )
     found = summary(run)
     grid = found.grids()[-1]
@@ -307,7 +307,7 @@ def test_an_echo_s_round_trips_are_in_the_summary_for_programs(tmp_path: Path) -
     path = {"rate": "100 Mbit/s", "rtt": "20 ms"}
     flows = [{"name": name, **flow} for name in ("a", "b")]
     run = tcplab.run(
-        {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": flows}, out=tmp_path / "r"
+        {"tcplab": 1, "name": "t", "network": {"path": path}, "flows": flows}, output=tmp_path / "r"
     )
     rows = summary(run, level=0.9).to_json()["echoes"]
     found = [(row["flow"], row["size"], row["count"]) for row in rows]

@@ -18,7 +18,7 @@ from tcplab.server.tests.conftest import SCENARIO
 def test_the_listing_shows_what_is_there(client: TestClient, root: Path) -> None:
     (root / "study.yaml").write_text("study: s\nscenario: small.yaml\n")
     (root / "other.yaml").write_text("key: value\n")
-    tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+    tcplab.run(root / "small.yaml", output=root / "runs" / "one")
     found = client.get("/api/files").json()
     assert found["scenarios"] == ["small.yaml"]
     assert found["studies"] == ["study.yaml"]
@@ -58,7 +58,7 @@ def test_a_directory_that_may_not_be_read_is_named(
 
 
 def test_a_damaged_result_says_why(client: TestClient, root: Path) -> None:
-    tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+    tcplab.run(root / "small.yaml", output=root / "runs" / "one")
     (root / "runs" / "one" / "run-1" / "manifest.json").write_text("{")
     (result,) = client.get("/api/files").json()["results"]
     assert result["status"] == "damaged"

@@ -100,7 +100,7 @@ def test_a_simulation_while_editing_answers_with_its_curves(client: TestClient, 
     before = sorted(root.rglob("*"))
     answer = client.post("/api/preview", json={"text": SCENARIO, "path": "small.yaml"})
     header, arrays = decoded(answer.content)
-    expected = tcplab.run(SCENARIO, out=root.parent / "expected")
+    expected = tcplab.run(SCENARIO, output=root.parent / "expected")
     shown = {series["panel"]: arrays[2 * index + 1] for index, series in enumerate(header["series"])}
     assert list(shown) == ["goodput", "cwnd", "rtt", "queue"]
     assert np.array_equal(shown["goodput"], expected.intervals["goodput"].to_numpy())
@@ -177,7 +177,7 @@ def by_panel(data: bytes) -> dict[str, list[tuple[dict[str, Any], Any, Any]]]:
 def test_panels_show_what_the_report_works_out(client: TestClient, root: Path) -> None:
     wanted = {"text": SHARED, "path": "small.yaml", "panels": list(WORKED_OUT), "points": 4000}
     shown = by_panel(client.post("/api/preview", json=wanted).content)
-    run = tcplab.run(SHARED, out=root.parent / "expected")
+    run = tcplab.run(SHARED, output=root.parent / "expected")
     reported = {panel.title: panel for panel in timeseries(run).panels}
     [(about, x, y)] = shown["jain"]
     assert about["link"] == "path"
@@ -210,7 +210,7 @@ def test_round_trips_by_size_are_those_of_the_report(client: TestClient, root: P
     text = SCENARIO.replace("{name: bulk, kind: tcp, cc: reno}", flow)
     answer = client.post("/api/preview", json={"text": text, "path": "small.yaml"}).content
     [(about, x, y)] = by_panel(answer)["echo"]
-    part = echo_part(tcplab.run(text, out=root.parent / "expected"))
+    part = echo_part(tcplab.run(text, output=root.parent / "expected"))
     assert part is not None
     [reported] = [figure.panels[0].lines[0] for _, figure in part.figures if figure.name == "echo-by-size"]
     assert (about["across"], about["unit"], about["log"]) == ("B", "s", True)
@@ -253,7 +253,7 @@ def test_no_extreme_is_lost_where_points_are_many() -> None:
 def test_the_mean_of_a_curve_is_that_of_its_samples(client: TestClient, root: Path) -> None:
     wanted = {"text": SCENARIO, "path": "small.yaml", "points": 50, "panels": ["cwnd"]}
     header, (_, drawn) = decoded(client.post("/api/preview", json=wanted).content)
-    samples = tcplab.run(SCENARIO, out=root / "whole").sockets["cwnd"]
+    samples = tcplab.run(SCENARIO, output=root / "whole").sockets["cwnd"]
     assert len(drawn) < len(samples)
     assert header["series"][0]["mean"] == pytest.approx(samples.mean())
 
@@ -327,7 +327,7 @@ def test_a_window_of_packets_begins_with_what_waits_then(client: TestClient) -> 
 
 
 def test_curves_of_a_kept_run_carry_its_engine_and_overload_verdict(client: TestClient, root: Path) -> None:
-    tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+    tcplab.run(root / "small.yaml", output=root / "runs" / "one")
     asked = {"run": "runs/one"}
     header, _ = decoded(client.get("/api/curves", params=asked).content)
     assert (header["engine"], header["overload"]) == ("sim", None)
@@ -452,7 +452,7 @@ def test_pages_are_notified_of_the_end_of_a_run_from_the_command_line(client: Te
     heard: list[str] = []
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         first_change(client, socket, root)
-        tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+        tcplab.run(root / "small.yaml", output=root / "runs" / "one")
         (root / "last.yaml").write_text(SCENARIO)
         while "last.yaml" not in heard:
             event = socket.receive_json()

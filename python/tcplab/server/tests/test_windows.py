@@ -192,7 +192,7 @@ def test_of_requests_the_socket_is_shown_that_sends_most(tmp_path: Path) -> None
     flow = {"name": "web", "kind": "request", "request": "100 B", "response": "1 MB"}
     path = {"rate": "50 Mbit/s", "rtt": "20 ms"}
     asked = {"tcplab": 1, "name": "web", "network": {"path": path}, "flows": [flow], "duration": "1 s"}
-    run = tcplab.run(asked, out=tmp_path / "web")
+    run = tcplab.run(asked, output=tmp_path / "web")
     header, (_, shown) = decoded(curves.curves(run.run_dirs[1], run.plan, panels=("cwnd",)))
     assert [series["flow"] for series in header["series"]] == ["web"]
     assert np.array_equal(shown, run.sockets.filter(node="right")["cwnd"].to_numpy())
@@ -205,7 +205,7 @@ def test_a_run_whose_flows_end_early_is_shown_until_then(tmp_path: Path) -> None
     asked = {"tcplab": 1, "name": "early", "network": {"path": path}, "flows": [flow]}
     asked["sample"] = {"sockets": "off"}
     for duration, shown in (("60 s", None), ("1500 ms", 1.5)):
-        run = tcplab.run(asked | {"duration": duration}, out=tmp_path / duration)
+        run = tcplab.run(asked | {"duration": duration}, output=tmp_path / duration)
         end = float(run.flows["end"].to_numpy().max()) / 1e9
         assert 0.8 < end < 1.1
         header, _ = decoded(curves.curves(run.run_dirs[1], run.plan, panels=("goodput", "cwnd")))
@@ -223,7 +223,7 @@ def test_a_window_between_two_samples_has_the_lines_that_cross_it(tmp_path: Path
         "sample": {"flows": "1 s", "sockets": "1 s", "queues": "1 s"},
         "duration": "6 s",
     }
-    run = tcplab.run(asked, out=tmp_path / "coarse")
+    run = tcplab.run(asked, output=tmp_path / "coarse")
     panels = ("goodput", "cwnd", "rtt", "queue")
     data = curves.curves(run.run_dirs[1], run.plan, panels=panels, start=2_400_000_000, end=2_600_000_000)
     header, arrays = decoded(data)
@@ -249,7 +249,7 @@ def test_packets_lost_before_the_first_sample_of_the_queue_are_marked(tmp_path: 
         "duration": "4 s",
         "omit": "0 s",
     }
-    run = tcplab.run(asked, out=tmp_path / "early")
+    run = tcplab.run(asked, output=tmp_path / "early")
     lost = run.queues.filter(direction="forward")["lost"]
     # The SYN and three retransmissions, 1 s after each other.
     assert (lost[0], lost[-1]) == (1, 4)

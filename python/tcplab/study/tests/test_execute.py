@@ -468,7 +468,7 @@ def test_results_are_read_from_any_directory_and_after_a_move(
     monkeypatch.chdir(here)
     one = STUDY.replace("[reno, cubic]", "[cubic]").replace("[10 ms, 40 ms]", "[10 ms]")
     (here / "study.yaml").write_text(one.replace("repeat: 2", "repeat: 1"))
-    api.run("study.yaml", out="results")
+    api.run("study.yaml", output="results")
     monkeypatch.chdir(tmp_path)
     assert len(api.open_results(here / "results").outcome.cells) == 1
     here.rename(there)
@@ -484,7 +484,7 @@ def test_a_script_needs_no_guard_of_its_main_module(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from tcplab import study\n"
-        f"found = study.run({str(file)!r}, out={str(tmp_path / 'out')!r}, jobs=2)\n"
+        f"found = study.run({str(file)!r}, output={str(tmp_path / 'out')!r}, jobs=2)\n"
         "print([one.status for one in found.outcome.done])\n"
     )
     said = subprocess.run(

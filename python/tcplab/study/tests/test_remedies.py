@@ -38,7 +38,7 @@ def answered(tmp_path: Path, file: Path, remedies: Remedies) -> StudyResults:
     plan: Any = expand(load_scenario(str(file), [], Controls()))
     study = tmp_path / "study.yaml"
     study.write_text(dump_plan_yaml(study_of(str(file), plan, remedies, 3, 1)), encoding="utf-8")
-    return run_study(study, out=tmp_path / "out")
+    return run_study(study, output=tmp_path / "out")
 
 
 def test_an_accelerator_is_recommended_for_a_long_path_with_loss(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_gain_that_chance_explains_is_not_denied(tmp_path: Path) -> None:
     study = tmp_path / "study.yaml"
     asked = Remedies(accelerator=AUTO)
     study.write_text(dump_plan_yaml(study_of(file, plan, asked, 2, 1)), encoding="utf-8")
-    found = run_study(study, out=tmp_path / "out")
+    found = run_study(study, output=tmp_path / "out")
     said = recommendation(found.summary())
     assert ": not significant)" in said[1]
     assert said[-1] == "Recommendation: none yet: no gain is significant. `--repeat` makes more runs."

@@ -20,7 +20,7 @@ def simulated(out: FilePath, nagle: str = "on", **more: object) -> dict[str, Ste
     flow: dict[str, object] = {"name": "e", "kind": "echo", "sizes": [100, 2000], "iterations": 30}
     for key, value in more.items():
         (path if key == "loss" else flow)[key] = value
-    run = tcplab.run({"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}, out=out)
+    run = tcplab.run({"tcplab": 1, "name": "t", "network": {"path": path}, "flows": [flow]}, output=out)
     (test,) = echo_flows(run)
     return {step.kind: step for step in test.steps}
 
