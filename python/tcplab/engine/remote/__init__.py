@@ -277,8 +277,9 @@ class _Execution:
 
     def _addressed(self, name: str) -> str:
         """How to give a host the address at which the others reach it."""
-        url = self._places[name].url
-        url += f"{'&' if '?' in url else '?'}address=ADDRESS"
+        where, _, query = self._places[name].url.partition("?")
+        others = [one for one in query.split("&") if one and not one.startswith("address=")]
+        url = f"{where}?{'&'.join(['address=ADDRESS', *others])}"
         return how_to_place(name, url, in_scenario=name not in self._given)
 
     def _configure(self, agents: RemoteAgents) -> None:
