@@ -102,7 +102,7 @@ def _simulated(asked: Scenario, folder: Path) -> list[Figures]:
 
 def _figures(asked: Scenario, out: Path, runs: int, engine: str = "sim") -> list[Figures]:
     """Of each run that was not overloaded."""
-    done = tcplab.run(asked, engine=engine, repeat=runs, out=out)
+    done = tcplab.run(asked, engine=engine, repeat=runs, output=out)
     return [figures(done, number) for number, each in done.manifests.items() if not each.overload]
 
 
