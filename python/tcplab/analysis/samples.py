@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,8 @@ from tcplab.plan.types import DirectionKey, Flow
 from tcplab.results.run import Run
 
 Array = NDArray[np.float64]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,19 @@ EMPTY = Series(np.empty(0), np.empty(0))
 NO_WAITS = Waits(np.empty(0), np.empty(0), np.empty(0))
 
 
+def _once(method: Callable[Concatenate[Samples, P], R]) -> Callable[Concatenate[Samples, P], R]:
+    """Let a method keep its answers: figures and summaries ask for the same flows again and again."""
+
+    @wraps(method)
+    def answer(samples: Samples, *args: P.args, **kwargs: P.kwargs) -> R:
+        asked = (method.__name__, *args, *kwargs.values())
+        if asked not in samples.known:
+            samples.known[asked] = method(samples, *args, **kwargs)
+        return cast("R", samples.known[asked])
+
+    return cast("Callable[Concatenate[Samples, P], R]", answer)
+
+
 class Samples:
     """One repetition of a run, cut into series."""
 
@@ -86,9 +102,7 @@ class Samples:
         self.run = run
         self.repetition = repetition
         self.plan = run.plan
-        self._parts: dict[str, dict[str, pl.DataFrame]] = {}
-        self._bottlenecks: dict[str, list[Hop]] = {}
-        self._spans: dict[str, tuple[float, float] | None] = {}
+        self.known: dict[tuple[object, ...], Any] = {}
 
     def _table(self, name: str) -> pl.DataFrame:
         whole = self.run.tables[name]
@@ -102,11 +116,10 @@ class Samples:
         part = self._by_flow(table).get(flow)
         return self._table(table).clear() if part is None else part
 
+    @_once
     def _by_flow(self, table: str) -> dict[str, pl.DataFrame]:
         """The rows of each flow: of thousands of flows each would look through the whole table."""
-        if table not in self._parts:
-            self._parts[table] = _parts(self._table(table), "flow")
-        return self._parts[table]
+        return _parts(self._table(table), "flow")
 
     @cached_property
     def _sockets(self) -> dict[str, pl.DataFrame]:
@@ -142,13 +155,9 @@ class Samples:
         """The flow's rows of the flows table."""
         return self.rows("flows", flow)
 
+    @_once
     def span(self, flow: str) -> tuple[float, float] | None:
         """When the flow was active, ns; None when it never was."""
-        if flow not in self._spans:
-            self._spans[flow] = self._active(flow)
-        return self._spans[flow]
-
-    def _active(self, flow: str) -> tuple[float, float] | None:
         rows = self.streams(flow)
         starts, ends = rows["start"].drop_nulls(), rows["end"].drop_nulls()
         if len(starts) and len(ends):
@@ -242,6 +251,7 @@ class Samples:
             rates[active, column] = (total[last] - total[first]) / (ends[last - 1] - begins[first])
         return times, rates
 
+    @_once
     def _delivered(self, flow: str, stream: int | None) -> tuple[Array, Array, Array]:
         """Where intervals begin and end, ns, and what arrived in each, in bits times 10^9."""
         of_flow = self._by_flow("intervals").get(flow)
@@ -483,16 +493,12 @@ class Samples:
         """The slowest hop of the flow's path; of several alike, that with the longest mean queue."""
         return next(iter(self.bottlenecks(flow)), None)
 
+    @_once
     def bottlenecks(self, flow: str) -> list[Hop]:
         """The slowest hops of the flow's path, the longest mean queue first.
 
         Of several alike, those whose queue was always empty limited nothing and are left out.
         """
-        if flow not in self._bottlenecks:
-            self._bottlenecks[flow] = self._slowest(flow)
-        return self._bottlenecks[flow]
-
-    def _slowest(self, flow: str) -> list[Hop]:
         planned = self.plan_flow(flow)
         if not planned:
             return []
