@@ -174,6 +174,8 @@ def test_drafts_are_of_one_directory(page: Page, served: Served, tmp_path: Path)
     served.stop()
     served.root = tmp_path / "another"
     served.root.mkdir()
+    # The first page asks for its file as soon as the server is back.
+    (served.root / "small.yaml").write_text(SCENARIO)
     served.start()
     other = page.context.new_page()
     opened(other, served)
