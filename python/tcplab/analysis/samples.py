@@ -83,7 +83,7 @@ NO_WAITS = Waits(np.empty(0), np.empty(0), np.empty(0))
 
 
 def _once(method: Callable[Concatenate[Samples, P], R]) -> Callable[Concatenate[Samples, P], R]:
-    """Let a method keep its answers: figures and summaries ask for the same flows again and again."""
+    """Cache what a method of `Samples` returns, by its arguments: figures ask for the same flows often."""
 
     @wraps(method)
     def answer(samples: Samples, *args: P.args, **kwargs: P.kwargs) -> R:

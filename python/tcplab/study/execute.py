@@ -123,7 +123,8 @@ def require_possible(study: Study, todo: Tasks) -> None:
             return
         known = reasons.setdefault(cell.engine, [])
         known += [problem for problem in fatal if problem not in known]
-    for engine, fatal in reasons.items():
+    if reasons:
+        engine, fatal = next(iter(reasons.items()))
         raise UnsupportedError(study.source, engine, fatal)
 
 

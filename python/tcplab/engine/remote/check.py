@@ -26,7 +26,7 @@ def how_to_place(name: str, url: str, *, in_scenario: bool) -> str:
 
 
 def problems(plan: Plan, places: Mapping[str, Place], *, only_in_scenario: bool) -> Iterator[Problem]:
-    """Problems and warnings; `only_in_scenario`: there is no other way to say where a host is."""
+    """Problems and warnings; with `only_in_scenario` hints name the scenario, not the option `--at`."""
     used = hosts_of(plan)
     known = dict(places)
     for name, url in plan.get("hosts_at", {}).items():
