@@ -76,7 +76,7 @@ def outages(run: Run) -> list[Outage]:
 
 def _of(run: Run, repetition: int) -> Iterator[Outage]:
     def rows(table: str) -> pl.DataFrame:
-        return run.tables[table].filter(pl.col("repetition") == repetition)
+        return run.tables.of(repetition, table)
 
     changes = rows("events").filter(pl.col("event") == "link_change").sort("time")
     if changes.is_empty():

@@ -82,14 +82,14 @@ EMPTY = Series(np.empty(0), np.empty(0))
 NO_WAITS = Waits(np.empty(0), np.empty(0), np.empty(0))
 
 
-def _once(method: Callable[Concatenate[Samples, P], R]) -> Callable[Concatenate[Samples, P], R]:
-    """Cache what a method of `Samples` returns, by its arguments: figures ask for the same flows often."""
+def once(question: Callable[Concatenate[Samples, P], R]) -> Callable[Concatenate[Samples, P], R]:
+    """Cache the answer to a question about `Samples`, by its arguments: figures ask for one flow often."""
 
-    @wraps(method)
+    @wraps(question)
     def answer(samples: Samples, *args: P.args, **kwargs: P.kwargs) -> R:
-        asked = (method.__name__, *args, *kwargs.values())
+        asked = (question.__name__, *args, *kwargs.values())
         if asked not in samples.known:
-            samples.known[asked] = method(samples, *args, **kwargs)
+            samples.known[asked] = question(samples, *args, **kwargs)
         return cast("R", samples.known[asked])
 
     return cast("Callable[Concatenate[Samples, P], R]", answer)
@@ -104,22 +104,25 @@ class Samples:
         self.plan = run.plan
         self.known: dict[tuple[object, ...], Any] = {}
 
-    def _table(self, name: str) -> pl.DataFrame:
-        whole = self.run.tables[name]
-        # A filter would copy all of it.
-        if len(self.run.run_dirs) == 1:
-            return whole
-        return whole.filter(pl.col("repetition") == self.repetition)
+    @staticmethod
+    def of(run: Run, repetition: int) -> Samples:
+        """The samples of a run's repetition, with what was asked of them before."""
+        return cast("Samples", run.computed.setdefault(repetition, Samples(run, repetition)))
+
+    @once
+    def table(self, name: str) -> pl.DataFrame:
+        """The rows of a table that are of this repetition."""
+        return self.run.tables.of(self.repetition, name)
 
     def rows(self, table: str, flow: str) -> pl.DataFrame:
         """A flow's rows of a table, those of all its streams."""
         part = self._by_flow(table).get(flow)
-        return self._table(table).clear() if part is None else part
+        return self.table(table).clear() if part is None else part
 
-    @_once
+    @once
     def _by_flow(self, table: str) -> dict[str, pl.DataFrame]:
         """The rows of each flow: of thousands of flows each would look through the whole table."""
-        return _parts(self._table(table), "flow")
+        return _parts(self.table(table), "flow")
 
     @cached_property
     def _sockets(self) -> dict[str, pl.DataFrame]:
@@ -132,7 +135,7 @@ class Samples:
 
     @cached_property
     def _queues(self) -> dict[tuple[str, DirectionKey], pl.DataFrame]:
-        parts = self._table("queues").partition_by("link", "direction", as_dict=True, maintain_order=True)
+        parts = self.table("queues").partition_by("link", "direction", as_dict=True, maintain_order=True)
         return {
             (str(link), "forward" if direction == "forward" else "backward"): part.sort("time")
             for (link, direction), part in parts.items()
@@ -155,7 +158,7 @@ class Samples:
         """The flow's rows of the flows table."""
         return self.rows("flows", flow)
 
-    @_once
+    @once
     def span(self, flow: str) -> tuple[float, float] | None:
         """When the flow was active, ns; None when it never was."""
         rows = self.streams(flow)
@@ -167,6 +170,7 @@ class Samples:
             return None
         return float((rows["time"] - rows["duration"]).min()), float(rows["time"].max())  # type: ignore[arg-type]
 
+    @once
     def intervals(self, flow: str) -> pl.DataFrame:
         """The flow's intervals, its streams added up: one row per time.
 
@@ -205,6 +209,7 @@ class Samples:
         all_known, all_lost = streams.select(known.sum().alias("known"), lost.sum()).row(0)
         return float(all_lost / all_known) if all_known else math.nan
 
+    @once
     def goodput(self, flow: str, stream: int | None = None) -> Series:
         """Goodput of each interval, at its end, bit/s: the flow's, or one stream's."""
         if stream is None:
@@ -251,7 +256,7 @@ class Samples:
             rates[active, column] = (total[last] - total[first]) / (ends[last - 1] - begins[first])
         return times, rates
 
-    @_once
+    @once
     def _delivered(self, flow: str, stream: int | None) -> tuple[Array, Array, Array]:
         """Where intervals begin and end, ns, and what arrived in each, in bits times 10^9."""
         of_flow = self._by_flow("intervals").get(flow)
@@ -277,6 +282,7 @@ class Samples:
             return EMPTY
         return _series(rows.sort("time"), "ssthresh")
 
+    @once
     def rtt(self, flow: str) -> Series:
         """Round-trip time, ns: smoothed RTT of every TCP sample, or what pings and requests measured."""
         for table in ("pings", "echoes"):
@@ -390,6 +396,7 @@ class Samples:
         """Packets waiting."""
         return _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), "packets")
 
+    @once
     def waits(self, hop: Hop, start: float, end: float) -> Waits:
         """How long the packets waited that left the queue in (start, end].
 
@@ -441,7 +448,7 @@ class Samples:
 
     def _of_hop(self, table: str, hop: Hop) -> pl.DataFrame:
         is_own = (pl.col("link") == hop.link) & (pl.col("direction") == hop.direction)
-        return self._table(table).filter(is_own).sort("time", maintain_order=True)
+        return self.table(table).filter(is_own).sort("time", maintain_order=True)
 
     def capacity_used(self, hop: Hop) -> Series:
         """Bytes of the capacity that frames took so far; results of older versions have frame bytes only."""
@@ -493,7 +500,7 @@ class Samples:
         """The slowest hop of the flow's path; of several alike, that with the longest mean queue."""
         return next(iter(self.bottlenecks(flow)), None)
 
-    @_once
+    @once
     def bottlenecks(self, flow: str) -> list[Hop]:
         """The slowest hops of the flow's path, the longest mean queue first.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tcplab.analysis.samples import Samples
+from tcplab.analysis.samples import Samples, once
 from tcplab.analysis.statistics import mser5
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.types import Plan
@@ -36,6 +36,7 @@ def asked_omit(plan: Plan, omit: int | str | None) -> int | str:
     return 0 if planned is None else planned
 
 
+@once
 def steady_window(samples: Samples, flow: str, omit: int | str) -> Window | None:
     """The part of a flow after its warm-up; None when the flow was never active.
 

@@ -139,7 +139,7 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
     when None. `level` is the confidence level.
     """
     asked = asked_omit(run.plan, omit)
-    samples = [Samples(run, repetition) for repetition in run.repetitions]
+    samples = [Samples.of(run, repetition) for repetition in run.repetitions]
     if _copies(run):
         # Copies of the first, moved in time: differences in where samples fall are not a spread.
         samples = [samples[0]] * len(samples)
@@ -174,9 +174,8 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
 def _copies(run: Run) -> bool:
     if len(run.repetitions) == 1:
         return False
-    flows = run.tables["flows"]
     found = {
-        fingerprint(run.plan, run.engine, flows.filter(pl.col("repetition") == repetition))
+        fingerprint(run.plan, run.engine, run.tables.of(repetition, "flows"))
         for repetition in run.repetitions
     }
     return len(found) == 1 and None not in found

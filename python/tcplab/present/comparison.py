@@ -174,7 +174,7 @@ def _sources(run: Run, label: str, index: int, runs: Sequence[Run]) -> list[Sour
     first = index * len(names) if len(runs) * len(names) <= len(COLORS) else 0
     alone = all(len(one.plan.get("flows", ())) == 1 for one in runs)
     dash = "solid" if alone else DASHES[index % len(DASHES)]
-    samples = [Samples(run, repetition) for repetition in run.repetitions]
+    samples = [Samples.of(run, repetition) for repetition in run.repetitions]
     own = samples[0].flow_names
     styles = {
         name: style(index) if alone else Style(style(first + names.index(name)).color, dash)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,7 +25,7 @@ class Tables(Mapping[str, pl.DataFrame]):
     """The tables of all repetitions, read when first asked for; a `repetition` column comes first."""
 
     def __init__(self, run_dirs: Mapping[int, Path]) -> None:
-        self._run_dirs = run_dirs
+        self._run_dirs = dict(sorted(run_dirs.items()))
         self._frames: dict[str, pl.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pl.DataFrame:
@@ -38,6 +39,13 @@ class Tables(Mapping[str, pl.DataFrame]):
                 for repetition, run_dir in self._run_dirs.items()
             )
         return self._frames[name]
+
+    def of(self, repetition: int, name: str) -> pl.DataFrame:
+        """The rows of one repetition: a slice of the table, not a copy."""
+        whole = self[name]
+        numbers = whole["repetition"]
+        first = numbers.search_sorted(repetition, side="left")
+        return whole.slice(first, numbers.search_sorted(repetition, side="right") - first)
 
     def __iter__(self) -> Iterator[str]:
         return iter(TABLES)
@@ -67,6 +75,8 @@ class Run:
         """Run directory by repetition."""
         self.tables = Tables(self.run_dirs)
         """Table name to frame, read when first asked for."""
+        self.computed: dict[int, Any] = {}
+        """By repetition, what the analysis keeps for the next question about it."""
 
     @property
     def directory(self) -> str:

@@ -49,7 +49,7 @@ def _series(row: CellSummary, store: Store) -> tuple[np.ndarray, np.ndarray] | N
         run = load(store.cell_dir(row.cell))
     except ResultsError:
         return None
-    samples = Samples(run, run.repetitions[0])
+    samples = Samples.of(run, run.repetitions[0])
     units: list[Unit] = [
         (flow, number)
         for flow in samples.flow_names

@@ -135,7 +135,7 @@ def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
     """
     run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)
-    samples = Samples(run, repetition)
+    samples = Samples.of(run, repetition)
     rows = [{**_flow(row, samples), **_failures(row.flow, found)} for row in found.flows]
     copy = fingerprint(run.plan, run.engine, run.tables["flows"])
     return [{**row, "copy": copy} for row in (*rows, _all(rows, found, samples))]

@@ -68,7 +68,7 @@ def _series(row: CellSummary, store: Store, metric: str) -> tuple[str, Series] |
         run = load(store.cell_dir(row.cell))
     except ResultsError:
         return None
-    samples = Samples(run, run.repetitions[0])
+    samples = Samples.of(run, run.repetitions[0])
     hop = next((hop for flow in samples.flow_names if (hop := samples.bottleneck(flow))), None)
     return None if hop is None else _of_hop(samples, hop, metric)
 

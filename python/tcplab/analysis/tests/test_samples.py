@@ -60,6 +60,13 @@ def waiting(name: str, values: list[Any], **more: Any) -> Rows:
     ]
 
 
+def test_what_was_asked_of_a_repetition_is_kept_with_its_run(tmp_path: Path) -> None:
+    run = recorded(tmp_path, intervals=seconds("one", {1: 8e6, 2: 16e6}))
+    one = Samples.of(run, 1)
+    assert Samples.of(run, 1) is one
+    assert one.intervals("one") is one.intervals("one")
+
+
 def test_a_sample_belongs_to_the_time_that_ends_with_it() -> None:
     series = Series(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]))
     assert series.between(1, 3).value.tolist() == [20, 30]

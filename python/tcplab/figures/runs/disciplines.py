@@ -22,7 +22,7 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
     One repetition is shown, the first unless another is given, of the link directions in which something
     waited. Of disciplines with more than 8 classes these are left out.
     """
-    samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
+    samples = Samples.of(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
     found = {hop: _series(samples, hop) for hop in samples.hops() if samples.queue(hop).value.any()}
     found = {hop: series for hop, series in found.items() if series}

@@ -18,7 +18,7 @@ from tcplab.results.run import Run
 
 def cdf(run: Run, *, omit: int | str | None = None) -> Figure:
     """RTT by flow and queueing delay by bottleneck over the steady state, all repetitions pooled."""
-    samples = [Samples(run, repetition) for repetition in run.repetitions]
+    samples = [Samples.of(run, repetition) for repetition in run.repetitions]
     names = list(dict.fromkeys(name for one in samples for name in one.flow_names))
     return cdf_of([[Source(one, flow_styles(names)) for one in samples]], run.name, omit=omit)
 

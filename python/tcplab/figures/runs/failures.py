@@ -26,16 +26,15 @@ def failures(run: Run, repetition: int | None = None) -> Figure:
 
     One repetition is shown, the first unless another is given. Of more than 8 flows it is the first ones.
     """
-    samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
+    samples = Samples.of(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
     source = source.only(source.flows[:MAX_LINES])
     failed = [one for one in outages(run) if one.repetition == samples.repetition]
     end = end_of([source])
     panels: list[Panel] = []
     if failed:
-        events = run.tables["events"].filter(pl.col("repetition") == samples.repetition).sort("time")
-        routes = run.tables["routes"].filter(pl.col("repetition") == samples.repetition)
-        routes = routes.sort("time", maintain_order=True)
+        events = samples.table("events").sort("time")
+        routes = samples.table("routes").sort("time", maintain_order=True)
         panels = [
             _strips("Links", _links(list(dict.fromkeys(one.link for one in failed)), events, end)),
             _strips("Routing", _routing(events, routes)),

@@ -32,7 +32,7 @@ def gauges(run: Run, repetition: int | None = None) -> Figure:
     One repetition is shown, the first unless another is given. Of more than 8 flows it is the first of each
     control, of several streams the first.
     """
-    samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
+    samples = Samples.of(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
     shown = _shown(source)
     panels: dict[_Axes, list[tuple[str, str, pl.DataFrame]]] = {}

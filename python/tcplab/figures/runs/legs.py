@@ -34,7 +34,7 @@ def legs(run: Run, repetition: int | None = None) -> Figure:
     One repetition is shown, the first unless another is given; of a flow its first stream, of many flows the
     first eight.
     """
-    samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
+    samples = Samples.of(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
     rows = {flow: found for flow in samples.flow_names if len(found := samples.legs(flow))}
     shown = dict(list(rows.items())[:_MAX_FLOWS])

@@ -33,9 +33,7 @@ def _strip(samples: Samples, flow: str) -> tuple[tuple[Segment, ...], tuple[Mark
     span = samples.span(flow)
     if len(rows) and span:
         segments = _segments(rows["time"].to_numpy() / 1e9, rows["phase"].to_list(), span[1] / 1e9)
-    events = samples.run.tables["events"].filter(
-        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == flow)
-    )
+    events = samples.rows("events", flow)
     events = events.filter(pl.col("stream") == pl.col("stream").min())
     losses = events.filter((pl.col("event") == "state") & pl.col("detail").is_in(_LOSS_STATES))
     timeouts = events.filter(pl.col("event") == "rto")

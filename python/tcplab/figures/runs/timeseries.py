@@ -33,7 +33,7 @@ def timeseries(run: Run, repetition: int | None = None, *, ssthresh: bool = True
     One repetition is shown, the first unless another is given. More than 8 flows are aggregated by control.
     """
     chosen = run.repetitions[0] if repetition is None else repetition
-    samples = Samples(run, chosen)
+    samples = Samples.of(run, chosen)
     source = Source(samples, flow_styles(samples.flow_names))
     if len(source.flows) > MAX_LINES:
         from tcplab.figures.runs.aggregate import aggregated
@@ -76,9 +76,7 @@ def moments(sources: Sequence[Source]) -> list[Moment]:
     """Link changes: what changed, when."""
     found: dict[float, dict[str, list[str]]] = {}
     for s in sources[:1]:
-        events = s.samples.run.tables["events"].filter(
-            (pl.col("repetition") == s.samples.repetition) & (pl.col("event") == "link_change")
-        )
+        events = s.samples.table("events").filter(pl.col("event") == "link_change")
         for time, link, detail in events.select("time", "link", "detail").iter_rows():
             found.setdefault(time / 1e9, {}).setdefault(detail, []).append(link)
     # Links that change all the time (a trace, a sweep) would only draw a fence.

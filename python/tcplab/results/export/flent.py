@@ -100,8 +100,8 @@ def _started(run: Run, repetition: int) -> datetime:
 
 def _goodput(run: Run, repetition: int, flow: str) -> tuple[Array, Array]:
     rows = (
-        run.tables["intervals"]
-        .filter((pl.col("repetition") == repetition) & (pl.col("flow") == flow))
+        run.tables.of(repetition, "intervals")
+        .filter(pl.col("flow") == flow)
         .group_by("time")
         .agg(pl.col("goodput").sum())
         .sort("time")
@@ -110,10 +110,9 @@ def _goodput(run: Run, repetition: int, flow: str) -> tuple[Array, Array]:
 
 
 def _ping(run: Run, repetition: int, flows: list[str]) -> tuple[Array, Array]:
-    here = pl.col("repetition") == repetition
-    rows = run.tables["pings"].filter(here & pl.col("rtt").is_not_null()).select("time", "rtt")
+    rows = run.tables.of(repetition, "pings").filter(pl.col("rtt").is_not_null()).select("time", "rtt")
     if not len(rows) and flows:
-        sockets = run.tables["sockets"].filter(here & pl.col("srtt").is_not_null())
+        sockets = run.tables.of(repetition, "sockets").filter(pl.col("srtt").is_not_null())
         rows = (
             sockets.filter(pl.col("flow") == flows[0])
             .group_by("time")

@@ -46,7 +46,7 @@ def documents(run: Run) -> dict[str, dict[str, Any]]:
 def document(run: Run, flow: Flow, repetition: int) -> dict[str, Any]:
     """The JSON that iperf3 would have printed for one flow."""
     tables = {
-        name: run.tables[name].filter((pl.col("repetition") == repetition) & (pl.col("flow") == flow["name"]))
+        name: run.tables.of(repetition, name).filter(pl.col("flow") == flow["name"])
         for name in ("flows", "intervals", "sockets")
     }
     streams = tables["flows"].sort("stream").to_dicts()

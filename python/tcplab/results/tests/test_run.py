@@ -37,6 +37,16 @@ def test_every_table_can_be_asked_for(result: Path) -> None:
     assert len(run.pings) == 0
 
 
+def test_the_rows_of_a_repetition_are_a_part_of_the_table(result: Path) -> None:
+    run = load(result)
+    for repetition in run.repetitions:
+        part = run.tables.of(repetition, "intervals")
+        assert part.equals(run.intervals.filter(repetition=repetition))
+        assert len(part) > 0
+    assert run.tables.of(3, "intervals").is_empty()
+    assert run.tables.of(1, "pings").is_empty()
+
+
 def test_a_table_that_does_not_exist_is_named(result: Path) -> None:
     with pytest.raises(KeyError, match="pongs"):
         load(result).tables["pongs"]
