@@ -356,6 +356,8 @@ class Samples:
     def gauges(self, flow: str) -> pl.DataFrame:
         """Gauges of the control of the flow's first stream: rows of the table `gauges`, by time."""
         rows = self.rows("gauges", flow)
+        if rows.is_empty():
+            return rows
         first = rows.filter(pl.col("stream") == pl.col("stream").min())
         planned = self.plan_flow(flow)
         if planned and goes_both_ways(planned):
@@ -372,6 +374,8 @@ class Samples:
     def legs(self, flow: str) -> pl.DataFrame:
         """The legs at an accelerator of the flow's first stream: rows of the table `legs`, by time."""
         rows = self.rows("legs", flow)
+        if rows.is_empty():
+            return rows
         return rows.filter(pl.col("stream") == pl.col("stream").min()).sort("time")
 
     def mss(self, flow: str) -> float | None:
