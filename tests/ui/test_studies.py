@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+from tcplab import study
+from tcplab.study.report import write_study_report
 
 from .conftest import Served
 from .steps import SCENARIO
@@ -143,3 +148,30 @@ def test_a_study_that_cannot_begin_says_why_and_nothing_else(page: Page, served:
     assert box is not None
     assert box["width"] > 300
     page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_report_s_curves_are_of_the_values_that_are_chosen(browser: Browser, tmp_path: Path) -> None:
+    """Of a grid of three axes; of one of the values there may be none."""
+    rate = "network.path.rate: [5 Mbit/s, 10 Mbit/s, 20 Mbit/s]"
+    grid = f"{{{rate}, flows.bulk.cc: [reno, cubic], network.path.rtt: [10 ms, 40 ms]}}"
+    (tmp_path / "grid.yaml").write_text(
+        f"tcplab: 1\nstudy: grid\nscenario: small.yaml\ngrid: {grid}\nbaseline: {{rtt: 40 ms}}\nrepeat: 1\n"
+    )
+    (tmp_path / "small.yaml").write_text(SCENARIO)
+    found = study.run(tmp_path / "grid.yaml", output=tmp_path / "out")
+    page = browser.new_page()
+    page.goto(write_study_report(found).as_uri())
+    figure, chosen = page.locator("#chart-1"), page.get_by_label("rtt").first
+    expect(chosen).to_have_value("40 ms")
+    shown = "document.getElementById('chart-1').data.map((trace) => trace.y)"
+    slow = page.evaluate(shown)
+    assert [len(line) for line in slow] == [3, 3]
+    chosen.select_option("10 ms")
+    assert page.evaluate(shown) != slow
+    page.locator("#chart-1-0").evaluate("(element) => element.remove()")
+    chosen.select_option("40 ms")
+    assert page.evaluate(shown) == slow
+    chosen.select_option("10 ms")
+    expect(figure).to_have_text("No cell with these values has a result.")
+    chosen.select_option("40 ms")
+    assert page.evaluate(shown) == slow

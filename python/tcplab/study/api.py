@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tcplab.figures.model import Chart, Heatmap
+    from tcplab.study.figures import Family
     from tcplab.study.pairs import Pair
     from tcplab.study.summary import StudySummary
 
@@ -81,6 +82,12 @@ class StudyResults:
         from tcplab.study.figures import figures
 
         return figures(self.study, lambda flow: self.summary(flow=flow), self.results, self.store)
+
+    def families(self) -> list[Family]:
+        """The figures of its report by plot, some of which are shown one at a time."""
+        from tcplab.study.figures import families
+
+        return families(self.study, lambda flow: self.summary(flow=flow), self.results, self.store)
 
     def pairs(self, metric: str = "goodput") -> list[Pair]:
         """Every two cells that differ in one axis alone, compared in a metric."""

@@ -69,6 +69,8 @@ class Plot:
     """The axis along the figure."""
     by: str | None = None
     """The axis that colours tell apart."""
+    each: tuple[str, ...] = ()
+    """The axes of which one value is shown at a time: a figure for each combination of their values."""
     flow: str | None = None
     """The flow whose metric it is; None: all flows together."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
@@ -143,7 +145,7 @@ def of_document(document: Document) -> StudyFile:
             "grid": grid,
             "combine": combine and Combine(tuple(combine["axes"]), combine["goal"], combine["minimum"]),
             "expect": tuple(Expectation(**one) for one in read["expect"]),
-            "plots": tuple(Plot(**one) for one in read["plots"]),
+            "plots": tuple(Plot(**{**one, "each": tuple(one["each"])}) for one in read["plots"]),
             "quick": Quick(**{**read["quick"], "kernel": kernel and QuickOnKernel(**kernel)}),
         }
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -19,8 +21,8 @@ from tcplab.plan.kinds import kind_of
 from tcplab.quantities import bytes_text
 from tcplab.study.definition import AXES_NEEDED, Plot
 from tcplab.study.fairness_figure import over_time
-from tcplab.study.grid import label_of
-from tcplab.study.load import Study, varied_axes
+from tcplab.study.grid import label_of, slug
+from tcplab.study.load import Study, engines_of, varied_axes
 from tcplab.study.map_figure import best_by_field
 from tcplab.study.metrics import METRICS
 from tcplab.study.metrics import title as metric_title
@@ -32,6 +34,8 @@ from tcplab.study.summary import CellSummary, Change, StudySummary, flows_of
 # Bars beyond this many have no room for their names.
 _MAX_BARS = 40
 _MAX_LINES = 12
+# Charts of one plot, of which the report shows one at a time.
+_MAX_CHOICES = 100
 # Ratio of the largest value to the smallest from which an axis is logarithmic: one long queue would press all
 # others into a corner.
 _WIDE = 20
@@ -40,33 +44,80 @@ _WIDE = 20
 def figures(
     study: Study, summary: Callable[[str | None], StudySummary], results: pl.DataFrame, store: Store
 ) -> list[Chart | Heatmap]:
-    """The charts of a study that have something to show; `summary` answers for one flow, or all."""
-    found: list[Chart | Heatmap] = []
-    for number, asked in enumerate(study.file.plots or _suitable(study, summary(None))):
-        plot = with_axes(study, asked)
+    """The charts of all families, each with its values of the axes of its family in its title."""
+    return [
+        replace(chart, name=f"{chart.name}-{index + 1}_{slug(values)}", title=chart.title + of_all(values))
+        if (values := family.values(index))
+        else chart
+        for family in families(study, summary, results, store)
+        for index, chart in enumerate(family.charts)
+        if chart is not None
+    ]
 
-        def rows_of(flow: str | None, plot: Plot = plot) -> list[CellSummary]:
-            return [row for row in summary(flow).cells if _selected(row, plot.where)]
 
-        if plot.kind == "bars" and plot.by == "flow":
-            by_flow = [(flow, row) for flow in flows_of(results) for row in rows_of(flow)]
-            chart: Chart | Heatmap | None = _bars(plot, by_flow, f"{number + 1}-bars-{plot.metric}")
-        else:
-            chart = _chart(plot, study, rows_of(plot.flow), results, store, number)
-        if chart is not None:
-            found.append(chart)
-    return found
+@dataclass(frozen=True)
+class Family:
+    """The charts of one plot: one for each combination of the values of some axes, or a single one."""
+
+    axes: Mapping[str, tuple[str, ...]]
+    """The labels of each axis."""
+    charts: tuple[Chart | Heatmap | None, ...]
+    """By combination, the last axis varying first; None: no cell has a value."""
+    first: int
+    """The one that is shown first: that of the baseline, if there is one."""
+
+    def values(self, index: int) -> dict[str, str]:
+        """The values of the axes that a chart is of."""
+        return dict(zip(self.axes, list(product(*self.axes.values()))[index], strict=True))
+
+
+def families(
+    study: Study, summary: Callable[[str | None], StudySummary], results: pl.DataFrame, store: Store
+) -> list[Family]:
+    """The figures of a study that have something to show; `summary` answers for one flow, or all."""
+    plots = study.file.plots or _suitable(study, summary(None))
+    made = (
+        _family(with_axes(study, plot), study, summary, results, store, number)
+        for number, plot in enumerate(plots, start=1)
+    )
+    return [family for family in made if any(family.charts)]
+
+
+def _family(
+    plot: Plot,
+    study: Study,
+    summary: Callable[[str | None], StudySummary],
+    results: pl.DataFrame,
+    store: Store,
+    number: int,
+) -> Family:
+    def rows_of(flow: str | None, where: Mapping[str, object]) -> list[CellSummary]:
+        return [row for row in summary(flow).cells if _selected(row, where)]
+
+    each = [axis for axis in plot.each if axis not in plot.where]
+    cells = rows_of(plot.flow, plot.where)
+    axes = {axis: tuple(dict.fromkeys(_label(row, axis) for row in cells)) for axis in each}
+    choices = [dict(zip(axes, labels, strict=True)) for labels in product(*axes.values())]
+    charts = tuple(
+        _chart(plot, study, partial(rows_of, where={**plot.where, **choice}), results, store, number)
+        for choice in choices
+    )
+    baseline = {axis: label_of(value) for axis, value in study.file.baseline.items() if axis in axes}
+    known = [index for index, chart in enumerate(charts) if chart is not None]
+    of_baseline = (index for index in known if baseline.items() <= choices[index].items())
+    return Family(axes, charts, next(of_baseline, known[0] if known else 0))
 
 
 def _chart(
     plot: Plot,
     study: Study,
-    rows: list[CellSummary],
+    rows_of: Callable[[str | None], list[CellSummary]],
     results: pl.DataFrame,
     store: Store,
     number: int,
 ) -> Chart | Heatmap | None:
-    name = "-".join([str(number + 1), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
+    name = "-".join([str(number), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
+    rows = rows_of(plot.flow)
     match plot.kind:
         case "curve":
             return _curve(plot, rows, study, name)
@@ -75,7 +126,7 @@ def _chart(
         case "heatmap":
             return _heatmap(plot, rows, study, name)
         case "map":
-            titles = tuple(_axis_title(study, axis) for axis in (plot.over, plot.by) if axis is not None)
+            titles = tuple(axis_title(study, axis) for axis in (plot.over, plot.by) if axis is not None)
             return best_by_field(plot, rows, study.file.baseline, name, titles)
         case "improvement":
             return _improvement(plot, rows, name)
@@ -90,6 +141,8 @@ def _chart(
         case "queue":
             shown = DELAY if plot.metric == "goodput" else plot.metric
             return queue_over_time(rows, store, shown, name, fixed=plot.where)
+        case _ if plot.by == "flow":
+            return _bars(plot, [(flow, row) for flow in flows_of(results) for row in rows_of(flow)], name)
         case _:
             return _bars(plot, [(_label(row, plot.by), row) for row in rows], name)
 
@@ -98,7 +151,7 @@ def with_axes(study: Study, plot: Plot) -> Plot:
     """The plot with the axes that its kind needs and it does not name: the first that vary, amounts first."""
     if plot.kind not in AXES_NEEDED:
         return plot
-    free = [axis for axis in varied_axes(study) if axis not in (plot.over, plot.by, *plot.where)]
+    free = [axis for axis in varied_axes(study) if axis not in (plot.over, plot.by, *plot.where, *plot.each)]
     free.sort(key=lambda axis: not _is_amount(study, axis))
     over = plot.over or next(iter(free), None)
     by = plot.by
@@ -113,6 +166,7 @@ def _suitable(study: Study, summary: StudySummary) -> Iterator[Plot]:
     scaled = [name for name in varied if _is_amount(study, name)]
     named = [name for name in varied if name not in scaled]
     full = not isinstance(study.file.cells, list)
+    many = _curves(study, scaled, named) if study.file.cells == "full" else None
     for metric in ("goodput", "retransmission_rate", "rtt_mean"):
         if not any(row.figures[metric].known for row in summary.cells):
             continue
@@ -122,6 +176,8 @@ def _suitable(study: Study, summary: StudySummary) -> Iterator[Plot]:
             )
         elif full and len(varied) <= 2 and varied:
             yield Plot(kind="bars", metric=metric, over=varied[0], by=next(iter(varied[1:]), None))
+        elif many is not None:
+            yield replace(many, metric=metric)
         else:
             yield Plot(kind="bars", metric=metric)
     if full and len(varied) == 2:
@@ -134,6 +190,20 @@ def _suitable(study: Study, summary: StudySummary) -> Iterator[Plot]:
         yield Plot(kind="fairness")
     if any(row.figures["cpu_sender"].known for row in summary.cells):
         yield Plot(kind="cpu", by=next(iter(named), None))
+
+
+def _curves(study: Study, scaled: Sequence[str], named: Sequence[str]) -> Plot | None:
+    """A curve over the longest axis of amounts, for one value of the third and further axes at a time."""
+    sizes = {axis.name: len(axis.values) for axis in study.axes} | {"engine": len(engines_of(study.file))}
+    if len(scaled) + len(named) < 3 or not scaled:
+        return None
+    over = max(scaled, key=lambda axis: sizes[axis])
+    others = [axis for axis in (*named, *scaled) if axis != over]
+    by = next((axis for axis in others if sizes[axis] <= _MAX_LINES), None)
+    each = tuple(axis for axis in others if axis != by)
+    if math.prod(sizes[axis] for axis in each) > _MAX_CHOICES:
+        return None
+    return Plot(kind="curve", over=over, by=by, each=each)
 
 
 def _is_amount(study: Study, name: str) -> bool:
@@ -245,7 +315,7 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
     )
     left_out = len(lines) - len(traces)
     positive = [value for value in values if value > 0]
-    over = _axis_title(study, plot.over)
+    over = axis_title(study, plot.over)
     return Chart(
         kind="curve",
         name=name,
@@ -351,7 +421,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
     texts = tuple(
         tuple("" if math.isnan(value) else f"{value:.{scale.decimals}f}" for value in line) for line in values
     )
-    over, by = (_axis_title(study, axis) for axis in (plot.over, plot.by))
+    over, by = (axis_title(study, axis) for axis in (plot.over, plot.by))
     shown = f"{_in_sentence(over)} and {_in_sentence(by)}"
     return Heatmap(
         name=name,
@@ -479,7 +549,7 @@ def _trace(
     )
 
 
-def _axis_title(study: Study, name: str) -> str:
+def axis_title(study: Study, name: str) -> str:
     """The label of an axis: its `label` in the study's file, or its name, as for `engine` and `group`."""
     axis = study.axis(name)
     words = axis.title if axis is not None else name

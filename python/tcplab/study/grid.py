@@ -166,6 +166,10 @@ def _listed(
 def _id(engine: str, labels: Labels) -> str:
     text = json.dumps([engine, labels], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:6]
+    return f"{slug(labels) or 'scenario'}-{digest}"
+
+
+def slug(labels: Labels) -> str:
+    """The values as a part of a file's name, which others may have, too."""
     words = [re.sub(r"[^A-Za-z0-9.+]+", "-", label).strip("-") for label in labels.values()]
-    slug = "_".join(word for word in words if word)[:60].strip("-_") or "scenario"
-    return f"{slug}-{digest}"
+    return "_".join(word for word in words if word)[:60].strip("-_")

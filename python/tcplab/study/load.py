@@ -293,15 +293,17 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
                 ("combine", "axes", index), f"there is no axis {show(name)}", _near(name, names)
             )
     for index, plot in enumerate(file.plots):
-        for key, name_or_none in (("over", plot.over), ("by", plot.by)):
-            if name_or_none not in (None, *names, "engine", "flow", "group"):
+        asked = (("over", plot.over), ("by", plot.by), *(("each", name) for name in plot.each))
+        for key, name_or_none in asked:
+            others = ("engine",) if key == "each" else (None, "engine", "flow", "group")
+            if name_or_none not in (*names, *others):
                 yield document.mistake(
                     ("plots", index, key),
                     f"there is no axis {show(str(name_or_none))}",
                     _near(str(name_or_none), names),
                 )
         needed = AXES_NEEDED.get(plot.kind, 0)
-        varied = {*_varied(file, axes), plot.over, plot.by} - {None, *plot.where}
+        varied = {*_varied(file, axes), plot.over, plot.by} - {None, *plot.where, *plot.each}
         if len(varied) < needed:
             amount = "two axes that vary" if needed == 2 else "an axis that varies"
             yield document.mistake(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tcplab.figures.images import FORMATS, write_images
 from tcplab.present.page import figure_json, page_environment, plotly_script
@@ -12,6 +13,7 @@ from tcplab.present.text_table import Grid
 from tcplab.results.files import write_text
 from tcplab.study.api import StudyResults
 from tcplab.study.execute import Outcome
+from tcplab.study.figures import Family, axis_title
 from tcplab.study.findings import findings
 from tcplab.study.junit import case_words
 from tcplab.study.load import Study
@@ -34,7 +36,6 @@ def study_html(found: StudyResults) -> str:
     """The report as HTML."""
     study, outcome, results = found.study, found.outcome, found.results
     whole = found.summary()
-    charts = found.figures()
     # The surest differences first.
     compared = sorted(found.pairs(), key=lambda pair: (math.isnan(pair.p), pair.p))
     verdicts = [
@@ -61,9 +62,7 @@ def study_html(found: StudyResults) -> str:
             pair_grid=pair_grid(compared[:_MAX_PAIRS]) if compared else None,
             pairs_left_out=max(0, len(compared) - _MAX_PAIRS),
             notes=whole.notes,
-            charts=[
-                {"title": chart.title, "notes": chart.notes, "spec": figure_json(chart)} for chart in charts
-            ],
+            families=[_family(study, family) for family in found.families()],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],
             results_file=RESULTS_FILE,
             plotly=plotly_script(),
@@ -99,6 +98,20 @@ def markdown_text(grid: Grid) -> str:
     rules = ["--:" if h.numeric else "---" for h in grid.headings]
     lines = [heads, rules, *[[cell.replace("|", "\\|") for cell in row] for row in grid.rows]]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _family(study: Study, family: Family) -> dict[str, Any]:
+    known = [chart for chart in family.charts if chart is not None]
+    return {
+        "title": known[0].title,
+        "axes": [
+            {"title": axis_title(study, axis), "labels": labels, "shown": family.values(family.first)[axis]}
+            for axis, labels in family.axes.items()
+        ],
+        "first": family.first,
+        "specs": [figure_json(chart) if chart is not None else None for chart in family.charts],
+        "notes": list(dict.fromkeys(note for chart in known for note in chart.notes)),
+    }
 
 
 def _lead(study: Study, outcome: Outcome) -> str:

@@ -141,6 +141,10 @@ struct Plot {
     /// The axis that colours tell apart; default of a heatmap: the next that varies.
     #[schemars(with = "Option<kinds::Text>")]
     by: Option<String>,
+    /// The axes of which the report shows one value at a time, to be chosen.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Words>")]
+    each: Vec<String>,
     /// The flow whose metric it is; default: all flows together.
     #[schemars(with = "Option<kinds::Text>")]
     flow: Option<String>,

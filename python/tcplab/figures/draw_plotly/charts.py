@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tcplab.figures.model import Chart, Heatmap, Trace
+from tcplab.figures.model import Array, Chart, Heatmap, Trace
 from tcplab.figures.plotly_theme import AXIS, LOG, layout, rgba, room_above
 
 # Pixels: axes with their labels below, these labels alone, a row of a heat map. One of fewer rows is as
@@ -78,16 +78,14 @@ def _chart(chart: Chart) -> go.Figure:
             "tickangle": -30 if slanted else 0,
             "ticklabeloverflow": "allow",
         }
-    x_axis |= LOG if chart.x_log else {}
+    if chart.x_log:
+        x_axis |= LOG | _labelled(np.concatenate([trace.x for trace in chart.traces]))
     x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
     y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
     y_axis |= LOG if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
     if chart.y_log and chart.log_span is not None:
-        low, high = np.log10(chart.log_span).tolist()
-        y_axis |= {"range": [low, high]}
-        if 1 <= high - low < 2:
-            # plotly labels each of 1 to 9, and those of 0.8 to 1 overlap.
-            y_axis |= {"dtick": "D2"}
+        span = np.log10(chart.log_span)
+        y_axis |= {"range": span.tolist()} | _labelled(np.array(chart.log_span))
     made.update_layout(
         **_layout(_HEIGHT, [trace.key for trace in chart.traces]), barmode="group", xaxis=x_axis, yaxis=y_axis
     )
@@ -110,6 +108,13 @@ def _below_bars(names: Sequence[str]) -> tuple[list[str], bool]:
     parts = [name.replace(", ", ",<br>") for name in names]
     longest = max(len(line) for name in parts for line in name.split("<br>"))
     return (parts, False) if longest * len(names) <= _LONG_NAMES * 1.4 else (list(names), True)
+
+
+def _labelled(values: Array) -> dict[str, str]:
+    """Fewer numbers at a logarithmic axis of one to three decades: plotly's 1 to 9 overlap."""
+    values = values[np.isfinite(values) & (values > 0)]
+    decades = float(np.log10(values.max() / values.min())) if len(values) else 0.0
+    return {"dtick": "D2"} if 1 <= decades < 3 else {}
 
 
 def _mode(chart: Chart, trace: Trace) -> str:

@@ -52,6 +52,12 @@
     }
   }
   function draw(element, onPaper = false) {
+    if (!document.getElementById(element.dataset.figure)) {
+      Plotly.purge(element);
+      element.textContent = "No cell with these values has a result.";
+      return;
+    }
+    if (!element.querySelector(".plot-container")) element.textContent = "";
     const spec = read(element.dataset.figure, onPaper);
     if (onPaper) {
       // A4 between its margins, and no taller than a page.
@@ -83,6 +89,16 @@
       for (const other of button.parentElement.querySelectorAll("button")) {
         other.setAttribute("aria-pressed", String(other === button));
       }
+      draw(element);
+    });
+  }
+  // The figure of the chosen values: the last of the lists varies first.
+  for (const choice of document.querySelectorAll(".choice[data-target]")) {
+    choice.addEventListener("change", () => {
+      const lists = [...choice.querySelectorAll("select")];
+      const number = lists.reduce((sum, list) => sum * list.options.length + list.selectedIndex, 0);
+      const element = document.getElementById(choice.dataset.target);
+      element.dataset.figure = `${element.id}-${number}`;
       draw(element);
     });
   }

@@ -1,23 +1,32 @@
 """A study's figures: the axes they take, and what a heatmap's fields hold."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tcplab.figures.model import Chart, Heatmap
-from tcplab.study.figures import figures
-from tcplab.study.load import load
+from tcplab.scenario import ScenarioErrors
+from tcplab.study.figures import families, figures
+from tcplab.study.load import Study, load
 from tcplab.study.pairs import pair_grid, pairs
 from tcplab.study.store import Done, Store, dataset
-from tcplab.study.summary import summary
+from tcplab.study.summary import StudySummary, summary
 from tcplab.study.tests.test_execute import STUDY, written
 
 
-def drawn(
+def drawn(*asked: Any, **more: Any) -> list[Chart | Heatmap]:
+    """The figures of the small study."""
+    return figures(*small(*asked, **more))
+
+
+def small(
     directory: Path, plots: str, text: str = STUDY, *, base: float = 1, flows: tuple[str, ...] = ()
-) -> list[Chart | Heatmap]:
-    """The figures of the small study, whose goodputs are 1 to 4 (or 8) Mbit/s in the order of its cells.
+) -> tuple[Study, Callable[[str | None], StudySummary], pl.DataFrame, Store]:
+    """The small study with results, whose goodputs are 1 to 4 (or 8) Mbit/s in the order of its cells.
 
     The delays are powers of `base`, if it is not 1. Each flow has its place among `flows` times the goodput.
     """
@@ -44,8 +53,11 @@ def drawn(
         for number, cell in enumerate(study.cells, start=1)
     ]
     results = dataset(study.cells, done, [axis.name for axis in study.axes])
-    return figures(
-        study, lambda flow: summary(study, study.cells, results, flow=flow), results, Store(directory)
+    return (
+        study,
+        lambda flow: summary(study, study.cells, results, flow=flow),
+        results,
+        Store(directory),
     )
 
 
@@ -198,3 +210,41 @@ def test_a_metric_that_may_be_negative_has_its_whole_interval_and_its_sign(tmp_p
     assert trace.errors() is not None
     (reno_cubic, *_) = (row for row in pair_grid(pairs(summed, "drift"), "drift").rows if row[0] == "cc")
     assert (reno_cubic[1:3], reno_cubic[6]) == (("reno", "cubic"), "+66.7")
+
+
+THREE = STUDY.replace("repeat: 2", "  network.path.loss: [0 %, 0.1 %, 1 %]\nrepeat: 2")
+
+
+def test_a_grid_of_three_axes_has_curves_for_one_value_of_the_third_at_a_time(tmp_path: Path) -> None:
+    curves = [
+        chart for chart in drawn(tmp_path, "[]", THREE) if isinstance(chart, Chart) and chart.kind == "curve"
+    ]
+    assert [(chart.name, chart.title) for chart in curves] == [
+        ("1-curve-goodput-1_10-ms", "Goodput over loss, rtt 10 ms"),
+        ("1-curve-goodput-2_40-ms", "Goodput over loss, rtt 40 ms"),
+    ]
+    assert [trace.key for trace in curves[0].traces] == ["reno", "cubic"]
+    assert [trace.y.tolist() for trace in curves[1].traces] == [[4, 5, 6], [10, 11, 12]]
+
+
+def test_a_plot_has_a_figure_for_each_value_of_an_axis(tmp_path: Path) -> None:
+    heatmaps = drawn(tmp_path, "[{kind: heatmap, each: [cc, engine]}]", THREE)
+    assert [
+        (one.title.partition(", ")[2], one.values.tolist()) for one in heatmaps if isinstance(one, Heatmap)
+    ] == [
+        ("cc reno, engine sim", [[1, 4], [2, 5], [3, 6]]),
+        ("cc cubic, engine sim", [[7, 10], [8, 11], [9, 12]]),
+    ]
+    (alone,) = drawn(tmp_path, "[{kind: heatmap, each: cc, where: {cc: cubic}}]", THREE)
+    assert alone.title.endswith(", cc cubic")
+
+
+def test_the_figure_of_the_baseline_s_value_is_shown_first(tmp_path: Path) -> None:
+    (family,) = families(*small(tmp_path, "[{kind: curve, over: loss, each: [rtt, cc]}]", THREE))
+    assert family.axes == {"rtt": ("10 ms", "40 ms"), "cc": ("reno", "cubic")}
+    assert family.values(family.first) == {"rtt": "10 ms", "cc": "cubic"}
+
+
+def test_an_axis_of_each_is_one_of_the_grid(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioErrors, match="there is no axis `flow`"):
+        drawn(tmp_path, "[{kind: curve, each: flow}]", THREE)
