@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface
@@ -108,14 +109,15 @@ def _matched(
 ) -> list[_Row]:
     """Each stream with its flow, from the capture made nearest to its sender."""
     found = []
-    flows = {
-        path: [flow for flow in summary.flows if flow.protocol == "tcp"] for path, summary in captures.items()
-    }
+    by_ports: dict[frozenset[int], list[tuple[Path, Flow]]] = defaultdict(list)
+    for path, summary in captures.items():
+        for flow in summary.flows:
+            if flow.protocol == "tcp":
+                by_ports[frozenset(half.port for half in flow.halves)].append((path, flow))
     for row in streams:
         same = [
             (_distance(path, row["from"]), -flow.packets, flow.number, path, flow)
-            for path, seen in flows.items()
-            for flow in seen
+            for path, flow in by_ports[frozenset((row["from_port"], row["to_port"]))]
             if _is_of(flow, row, addresses)
         ]
         if same:
