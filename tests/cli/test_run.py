@@ -371,6 +371,19 @@ def test_remedies_need_no_place(place: list[str], here: Path, tcplab: Command) -
     assert "Recommendation: " in ended.stdout
 
 
+def test_remedies_that_cannot_run_are_refused_once(here: Path, tcplab: Command) -> None:
+    ended = tcplab(
+        "run", "short.yaml", "--with-accelerator", "--set", "flows.bulk.generator=iperf3", "--output", "out"
+    )
+    assert ended.returncode == 3
+    assert ended.stderr == (
+        "tcplab: error: the engine sim cannot run this:\n"
+        "short.yaml: error: flows.bulk.generator: iperf3 is a program and needs a real network stack\n"
+        "hint: leave `generator` out\n"
+    )
+    assert not (here / "out").exists()
+
+
 def test_remedies_that_make_no_sense_are_refused(here: Path, tcplab: Command) -> None:
     (here / "ping.yaml").write_text(
         "tcplab: 1\nname: ping\nduration: 1 s\nnetwork: {path: {rate: 1 Mbit/s, rtt: 10 ms}}\n"

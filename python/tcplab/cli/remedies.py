@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as text
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def run_remedies(
     """Run a scenario as it is, with each remedy and with all of them, and say which one to take."""
     from tcplab import runner
     from tcplab.cli.options import scenario
-    from tcplab.cli.study import answer, check_size
+    from tcplab.cli.study import answer, check_size, require_possible
     from tcplab.cli.study_progress import Lines
     from tcplab.cli.writing import naming
     from tcplab.results.writer import TAKEN
@@ -42,7 +43,7 @@ def run_remedies(
     from tcplab.shipped import located
     from tcplab.study import execute
     from tcplab.study.api import StudyResults
-    from tcplab.study.load import Asked, load
+    from tcplab.study.load import Asked, load_text
     from tcplab.study.remedies import RemedyError, study_of
     from tcplab.study.store import Store
 
@@ -60,14 +61,15 @@ def run_remedies(
     store = Store(runner.place(str(study["study"]), output, several=False))
     if store.occupied:
         raise CommandError(f"{store.path}: {TAKEN}", Code.INPUT)
-    with naming(store.path):
-        store.path.mkdir(parents=True, exist_ok=True)
-        # JSON is YAML.
-        (store.path / _STUDY_FILE).write_text(text.dumps(study, indent=2), encoding="utf-8")
-    found = load(store.path / _STUDY_FILE, Asked((engine,), tuple(settings or ())))
+    # JSON is YAML.
+    written = text.dumps(study, indent=2)
+    found = load_text(written, store.path / _STUDY_FILE, Asked((engine,), tuple(settings or ())))
     todo = execute.work(found, store)
+    require_possible(replace(found, source=str(scenarios[0])), todo)
     check_size(found, todo, store, jobs, yes)
     with naming(store.path):
+        store.path.mkdir(parents=True, exist_ok=True)
+        (store.path / _STUDY_FILE).write_text(written, encoding="utf-8")
         store.create(found)
     outcome = execute.execute(found, store, watcher=Lines(), jobs=jobs)
     answer(StudyResults(found, store, outcome, level=level), json=json, report=report)

@@ -144,12 +144,20 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
 
     Raises `ScenarioErrors` with every mistake found.
     """
-    asked = asked or Asked()
-    path = File(source)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = File(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         raise unreadable(source, problem) from None
+    return load_text(text, source, asked)
+
+
+def load_text(text: str, source: str | File, asked: Asked | None = None) -> Study:
+    """The study that the file `source` has, or will have, as its text.
+
+    Raises `ScenarioErrors` with every mistake found.
+    """
+    asked = asked or Asked()
+    path = File(source)
     document = read_text(text, str(source))
     file = _changed(of_document(document), asked)
     axes = _axes(file)
