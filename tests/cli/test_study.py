@@ -122,6 +122,21 @@ def test_run_says_that_a_study_is_not_a_scenario(tcplab: Any, study: Any) -> Non
     assert "`flows` is missing" not in ended.stderr
 
 
+def test_study_says_that_a_scenario_is_not_a_study(tcplab: Any, here: Path) -> None:
+    ended = tcplab("study", "short.yaml")
+    assert ended.returncode == 2
+    assert "this is a scenario, not a study: `tcplab run FILE` runs it" in ended.stderr
+    assert "is missing" not in ended.stderr
+
+
+def test_check_knows_a_study_whose_first_key_is_misspelt(tcplab: Any, study: Any) -> None:
+    ended = tcplab("check", study("study: ", "stdy: "))
+    assert ended.returncode == 2
+    assert "unknown key `stdy`" in ended.stderr
+    assert "did you mean `study`?" in ended.stderr
+    assert "is missing" not in ended.stderr
+
+
 def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any, here: Path) -> None:
     file = study()
     assert tcplab("study", file, "--output", "out", "--no-report").returncode == 0

@@ -7,7 +7,7 @@ mod chosen_keys;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::document::{Document, Node, Step, Value};
+use crate::document::{Document, Entry, Node, Step, Value};
 use crate::error::Mistake;
 use crate::quantity::{Dimension, Read, format, quoted};
 use crate::rules;
@@ -48,7 +48,7 @@ struct Reader<'d> {
 }
 
 /// A mapping's keys: the schema of each, and which must be there.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Shape<'d> {
     properties: Vec<(&'d str, &'d Json)>,
     required: Vec<&'d str>,
@@ -278,18 +278,26 @@ impl<'d> Reader<'d> {
         let mut values = Map::new();
         let mut rule = schema.get("x-rule");
         let mut has_kinds = false;
+        let mut unsure = false;
         let mut is_short = is_short;
         if let Some(kinds) = schema.get("oneOf").and_then(Json::as_array) {
             let bare = if is_short { self.bare_kind(node, path, kinds)? } else { None };
             is_short &= bare.is_none();
+            let given = self.kind_given(node, kinds, &shape);
+            let has_default = schema.get("x-default").is_some();
             let (kind, variant) = match bare {
                 Some(named) => named,
-                None => self.kind(node, path, schema, kinds)?,
+                None => {
+                    let refused_before = self.refused.len();
+                    let chosen = self.kind(node, given, path, schema, kinds);
+                    unsure = !has_default && self.refused.len() > refused_before;
+                    chosen?
+                }
             };
             has_kinds = true;
             rule = rule.or(variant.get("x-rule"));
             // The default is left out where no kind was given: a change names none.
-            if bare.is_some() || node.get("kind").is_some() || schema.get("x-default").is_none() {
+            if bare.is_some() || given.is_some() || !has_default {
                 values.insert("kind".to_owned(), json!(kind));
             }
             self.shape(variant, &mut shape);
@@ -305,7 +313,7 @@ impl<'d> Reader<'d> {
             return Some(Json::Object(values));
         }
         let refused_before = self.refused.len();
-        self.unknown_keys(node, path, &shape, has_kinds);
+        let meant = self.unknown_keys(node, path, &shape, has_kinds);
         self.around.push((path.len(), shape.properties.iter().map(|(key, _)| *key).collect()));
         for (key, schema) in &shape.properties {
             let required = shape.required.contains(key);
@@ -320,11 +328,14 @@ impl<'d> Reader<'d> {
                     }
                 }
                 None if required => {
-                    let around = &path[..path.len() - 1];
-                    let message = format!("{} is missing", quoted(key));
-                    let example = suggestions::example(key, schema);
-                    self.found.push(self.document.mistake(around, &message, &example, true));
-                    self.refused.push(path.clone());
+                    // A misspelt key is not missing as well.
+                    if !meant.iter().any(|meant| meant == key) {
+                        let around = &path[..path.len() - 1];
+                        let message = format!("{} is missing", quoted(key));
+                        let example = suggestions::example(key, schema);
+                        self.found.push(self.document.mistake(around, &message, &example, true));
+                        self.refused.push(path.clone());
+                    }
                     Some(self.stand_in(schema))
                 }
                 None => None,
@@ -335,6 +346,10 @@ impl<'d> Reader<'d> {
             }
         }
         self.around.pop();
+        if unsure {
+            self.refused.push(path.clone());
+            return None;
+        }
         let values = Json::Object(values);
         if let Some(rule) = rule.and_then(Json::as_str) {
             let whole = self.refused.len() == refused_before;
@@ -348,10 +363,27 @@ impl<'d> Reader<'d> {
         Some(values)
     }
 
-    /// The variant that a mapping's `kind` names.
+    /// A mapping's `kind`, or the key that was probably meant by it.
+    fn kind_given<'n>(&self, node: &'n Node, kinds: &'d [Json], common: &Shape<'d>) -> Option<&'n Entry> {
+        let entries = node.entries();
+        if let Some(kind) = entries.iter().find(|entry| entry.key == "kind") {
+            return Some(kind);
+        }
+        let mut shape = common.clone();
+        kinds.iter().for_each(|variant| self.shape(variant, &mut shape));
+        let known: Vec<&str> = shape.properties.iter().map(|(key, _)| *key).collect();
+        let given: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+        entries.iter().find(|entry| {
+            !known.contains(&entry.key.as_str())
+                && suggestions::near_key(&entry.key, &known, &given) == "kind"
+        })
+    }
+
+    /// The variant that a mapping's `kind` names, or was probably meant by it.
     fn kind(
         &mut self,
         node: &Node,
+        given: Option<&Entry>,
         path: &mut Path,
         schema: &'d Json,
         kinds: &'d [Json],
@@ -361,7 +393,7 @@ impl<'d> Reader<'d> {
         let default = schema.get("x-default").and_then(Json::as_str);
         let text = |key, otherwise| schema.get(key).and_then(Json::as_str).unwrap_or(otherwise);
         let noun = text("x-noun", "flow");
-        let Some(given) = node.get("kind") else {
+        let Some(Entry { key, value: given, .. }) = given else {
             return match default {
                 Some(default) => {
                     // A change of what there is need not repeat its kind.
@@ -378,36 +410,31 @@ impl<'d> Reader<'d> {
                 }
             };
         };
-        path.push(Step::Key("kind".to_owned()));
-        let chosen = match (&given.value, default) {
-            (Value::Null, _) => {
-                self.refuse(path, "`kind` has no value", "", true);
-                default.and_then(by_name)
-            }
-            (_, Some(_)) => match self.word(given, path, &names) {
-                Some(word) => word.as_str().and_then(by_name),
-                // The other keys are read as those of the kind that was probably meant.
-                None => match given.read() {
-                    Read::Text(text) => by_name(&suggestions::near_word(text, &names)),
-                    _ => None,
-                },
-            },
-            (_, None) => {
-                let read = given.read();
-                let text = if let Read::Text(text) = read { text } else { "" };
-                let chosen = by_name(text);
-                if chosen.is_none() {
-                    let message = format!(
-                        "{} is not a kind of {noun}: {}",
-                        read.shown(),
-                        suggestions::listed(&names, "and")
-                    );
-                    let near = suggestions::near_word(text, &names);
+        path.push(Step::Key(key.clone()));
+        let read = given.read();
+        let text = if let Read::Text(text) = read { text } else { "" };
+        let chosen = by_name(text).or_else(|| {
+            let near = suggestions::near_word(text, &names);
+            match (&given.value, default) {
+                // Its key is answered.
+                _ if key != "kind" && text.is_empty() => {}
+                (Value::Null, _) => {
+                    self.refuse(path, &format!("{} has no value", quoted(key)), "", true);
+                    return default.and_then(by_name);
+                }
+                (_, Some(_)) => _ = self.word(given, path, &names),
+                (_, None) => {
+                    let kinds = suggestions::listed(&names, "and");
+                    let message = format!("{} is not a kind of {noun}: {kinds}", read.shown());
                     self.refuse(path, &message, &near, false);
                 }
-                chosen
             }
-        };
+            // The other keys are read as those of the kind that was probably meant.
+            by_name(&near)
+        });
+        if chosen.is_none() && key != "kind" {
+            self.refuse(path, &format!("unknown key {}", quoted(key)), "kind", true);
+        }
         path.pop();
         if chosen.is_none() {
             self.refused.push(path.clone());
@@ -462,12 +489,14 @@ impl<'d> Reader<'d> {
         })
     }
 
-    fn unknown_keys(&mut self, node: &Node, path: &mut Path, shape: &Shape<'d>, kind: bool) {
+    /// Refuses keys that are unknown. Those that were probably meant are refused too, and returned.
+    fn unknown_keys(&mut self, node: &Node, path: &mut Path, shape: &Shape<'d>, kind: bool) -> Vec<String> {
         let mut known: Vec<&str> = shape.properties.iter().map(|(key, _)| *key).collect();
         if kind {
             known.push("kind");
         }
         let given: Vec<&str> = node.entries().iter().map(|entry| entry.key.as_str()).collect();
+        let mut meant = Vec::new();
         for key in &given {
             if !known.contains(key) {
                 path.push(Step::Key((*key).to_owned()));
@@ -489,8 +518,13 @@ impl<'d> Reader<'d> {
                 }
                 self.refuse(path, &message, &near, true);
                 path.pop();
+                if !near.is_empty() && !given.contains(&near.as_str()) {
+                    self.refused.push([path.as_slice(), &[Step::Key(near.clone())]].concat());
+                    meant.push(near);
+                }
             }
         }
+        meant
     }
 
     /// Stand-in for a required value that was rejected.

@@ -14,15 +14,17 @@ if TYPE_CHECKING:
 
 
 def is_study(path: Path) -> bool:
-    """Whether a file has the key `study` at its top; no for one that cannot be read, and for a pipe."""
+    """Whether a file has keys of a study at its top; no for one that cannot be read, and for a pipe."""
     from tcplab.scenario import ScenarioErrors, read
 
     if path.is_fifo():
         return False
     try:
-        return read(path).holds(["study"])
+        document = read(path)
     except ScenarioErrors:
         return False
+    # `study` may be misspelt.
+    return document.holds(["study"]) or document.holds(["scenario"]) and not document.holds(["network"])
 
 
 def check_study(

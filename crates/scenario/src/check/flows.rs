@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use tcplab_plan::NodeKind;
 
-use super::network::{neighbour, node_names};
+use super::network::{kind_of, neighbour, node_names};
 use super::{Finding, everything};
 use crate::addresses::MIN_IPV6_MTU;
 use crate::document::Document;
@@ -69,7 +69,8 @@ pub(super) fn ends(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                     let kind = node.kind.traits().name;
                     let message = format!("{} is a {kind}; flows join hosts", quoted(name));
                     let finding = Finding::new(below(&place, key), message);
-                    finding.suggest(near_name(name, hosts.iter().copied())).depends(nodes())
+                    let depends = [nodes(), vec![kind_of(node)]].concat();
+                    finding.suggest(near_name(name, hosts.iter().copied())).depends(depends)
                 }
                 Some(_) => continue,
             };

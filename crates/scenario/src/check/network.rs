@@ -271,10 +271,22 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             if !matches!(*key, "sysctls" | "cpus") {
                 let kind = node.kind.traits().name;
                 let message = format!("{} is for hosts, and {} is a {kind}", quoted(key), quoted(&node.name));
-                found.push(Finding::new(place.clone(), message).at_key());
+                found.push(Finding::new(place.clone(), message).at_key().depends(vec![kind_of(node)]));
             }
         }
     }
+}
+
+/// A setting of a node that is no router.
+pub(super) fn for_routers(node: &NodeSpec, key: &str) -> Finding {
+    let (name, kind) = (quoted(&node.name), node.kind.traits().name);
+    let message = format!("`{key}` is for routers, and {name} is a {kind}: give it `kind: router`");
+    Finding::new(below(&node.place, key), message).at_key().depends(vec![kind_of(node)])
+}
+
+/// Where a node's kind is given.
+pub(super) fn kind_of(node: &NodeSpec) -> Path {
+    below(&node.place, "kind")
 }
 
 fn multipath(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
@@ -283,10 +295,7 @@ fn multipath(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
     }
     let place = below(&node.place, "ecmp");
     if node.kind != NodeKind::Router {
-        let kind = node.kind.traits().name;
-        let message =
-            format!("`ecmp` is for routers, and {} is a {kind}: give it `kind: router`", quoted(&node.name));
-        found.push(Finding::new(place, message).at_key());
+        found.push(for_routers(node, "ecmp"));
     } else if node.routing.is_some() || node.frr.is_some() {
         let message = format!("the routing protocols of {} choose its paths", quoted(&node.name));
         found.push(Finding::new(place, message).at_key());
@@ -304,10 +313,7 @@ fn caches(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
     }
     let place = below(&node.place, "cache");
     if node.kind != NodeKind::Router {
-        let kind = node.kind.traits().name;
-        let message =
-            format!("`cache` is for routers, and {} is a {kind}: give it `kind: router`", quoted(&node.name));
-        found.push(Finding::new(place, message).at_key());
+        found.push(for_routers(node, "cache"));
     } else if let Some(other) = layout.topology.nodes.iter().find(|node| node.ecmp == Some(true)) {
         // It must see every packet of a connection that it ends.
         let message = format!("`ecmp` of {} could lead connections past the cache", quoted(&other.name));
@@ -319,12 +325,7 @@ fn accelerators(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) 
     let Some(given) = &node.accelerate else { return };
     let place = below(&node.place, "accelerate");
     if node.kind != NodeKind::Router {
-        let kind = node.kind.traits().name;
-        let message = format!(
-            "`accelerate` is for routers, and {} is a {kind}: give it `kind: router`",
-            quoted(&node.name)
-        );
-        found.push(Finding::new(place.clone(), message).at_key());
+        found.push(for_routers(node, "accelerate"));
     }
     let is_host = |node: &&NodeSpec| node.kind == NodeKind::Host;
     let hosts: Vec<&str> =
@@ -332,13 +333,17 @@ fn accelerators(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) 
     for (number, name) in given.hosts.iter().flatten().enumerate() {
         if !hosts.contains(&name.as_str()) {
             let at = below(&below(&place, "hosts"), number);
+            let mut depends = node_names(layout);
             let message = match layout.node(name) {
-                Some(other) => format!("{} is a {}, not a host", quoted(name), other.kind.traits().name),
+                Some(other) => {
+                    depends.push(kind_of(other));
+                    format!("{} is a {}, not a host", quoted(name), other.kind.traits().name)
+                }
                 None => format!("unknown host {}", quoted(name)),
             };
             let near = near_name(name, hosts.iter().copied());
             let near = if near.is_empty() { hosts.last().copied().unwrap_or_default() } else { &near };
-            found.push(Finding::new(at, message).suggest(near).depends(node_names(layout)));
+            found.push(Finding::new(at, message).suggest(near).depends(depends));
         }
     }
 }

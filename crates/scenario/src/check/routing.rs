@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use tcplab_plan::{Bgp, NodeKind, Ospf, Routing, StaticRoute, community};
 
 use super::Finding;
-use super::network::{neighbour, node_names};
+use super::network::{for_routers, kind_of, neighbour, node_names};
 use crate::layout::Layout;
 use crate::quantity::{Dimension, format, quoted};
 use crate::reader::Path;
@@ -21,11 +21,8 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for node in &layout.topology.nodes {
         let place = below(&node.place, "routing");
         if node.kind != NodeKind::Router {
-            let kind = node.kind.traits().name;
-            for key in node.routing.iter().map(|_| "routing").chain(node.frr.iter().map(|_| "frr")) {
-                let message = format!("`{key}` is for routers, and {} is a {kind}", quoted(&node.name));
-                found.push(Finding::new(below(&node.place, key), message).at_key());
-            }
+            let given = node.routing.iter().map(|_| "routing").chain(node.frr.iter().map(|_| "frr"));
+            found.extend(given.map(|key| for_routers(node, key)));
             continue;
         }
         if let Some((name, Err(wrong))) = &node.frr.as_ref().map(|name| (name, layout.text(name))) {
@@ -200,7 +197,9 @@ fn static_route(
         let is_router = |name: &&str| layout.node(name).is_some_and(|node| node.kind == NodeKind::Router);
         let routers: Vec<&str> = neighbours.iter().copied().filter(is_router).collect();
         let near = if let [only] = routers[..] { only } else { "" };
-        found.push(Finding::new(below(place, "via"), message).suggest(near).depends(node_names(layout)));
+        let mut depends = node_names(layout);
+        depends.push(kind_of(host));
+        found.push(Finding::new(below(place, "via"), message).suggest(near).depends(depends));
     }
 }
 

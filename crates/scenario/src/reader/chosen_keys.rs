@@ -6,6 +6,7 @@ use super::{Path, Reader};
 use crate::document::{Entry, Node, Step, Value};
 use crate::quantity::{Read, decimal, quoted};
 use crate::scalar;
+use crate::suggestions;
 
 impl<'d> Reader<'d> {
     /// A mapping whose keys are names that the file chooses.
@@ -62,9 +63,19 @@ impl<'d> Reader<'d> {
                 Err(wrong) => self.refuse(path, &wrong.message, &wrong.suggestion, false),
             },
             Value::Mapping(entries) => {
+                // Parameters are numbers: a text is a misspelt name.
+                let is_meant = |entry: &&Entry| {
+                    matches!(entry.value.value, Value::Text(_))
+                        && !suggestions::near_key(&entry.key, &["name"], &[]).is_empty()
+                };
+                let given = entries.iter().find(|entry| entry.key == "name");
+                let given = given.or_else(|| entries.iter().find(is_meant)).map(|entry| entry.key.as_str());
                 for entry in entries {
                     path.push(Step::Key(entry.key.clone()));
-                    if entry.key == "name" {
+                    if Some(entry.key.as_str()) == given {
+                        if entry.key != "name" {
+                            self.refuse(path, &format!("unknown key {}", quoted(&entry.key)), "name", true);
+                        }
                         name = self.scalar_of("text", &entry.value, path);
                     } else if entry.key == "params" && matches!(entry.value.value, Value::Mapping(_)) {
                         for param in entry.value.entries() {
@@ -77,7 +88,7 @@ impl<'d> Reader<'d> {
                     }
                     path.pop();
                 }
-                if node.get("name").is_none() {
+                if given.is_none() {
                     let message = "`name` is missing";
                     self.found.push(self.document.mistake(path, message, "name: cubic", true));
                     self.refused.push([path.as_slice(), &[Step::Key("name".to_owned())]].concat());
