@@ -290,6 +290,34 @@ fn an_acknowledgment_of_what_was_not_captured_says_so() {
     assert_eq!((half.missed_bytes, half.unique_bytes, half.acked_bytes), (2000, 2000, Some(4000)));
 }
 
+/// The sender goes on from where it was: it has sent nothing of what the forged acknowledgment covers.
+#[test]
+fn an_acknowledgment_of_what_was_never_sent_acknowledges_nothing() {
+    let forged = ack(32, 900);
+    let rest = [data(20, 0), ack(30, 1), forged, data(33, 1), data(34, 2), ack(43, 2), ack(44, 3)];
+    let tcp = flow(&after_handshake(&rest)).tcp.expect("TCP");
+    let [sender, receiver] = &tcp.halves;
+    assert_eq!((sender.unique_bytes, sender.acked_bytes, sender.missed_bytes), (3000, Some(3000), 0));
+    assert_eq!((sender.retransmissions.total(), sender.out_of_order, sender.duplicates), (0, 0, 0));
+    assert_eq!((sender.rtt.count(), sender.rtt.max()), (4, Some(10_000_000)));
+    assert_eq!((receiver.out_of_window, receiver.duplicate_acks), (1, 0));
+    // The sender answers with an acknowledgment that shows where it is.
+    let answered = [data(20, 0), ack(30, 1), forged, client(33, ACK, 1001, 1, 0), data(400, 1), ack(410, 2)];
+    let half = sent(&after_handshake(&answered));
+    assert_eq!((half.unique_bytes, half.acked_bytes, half.missed_bytes), (2000, Some(2000), 0));
+    assert_eq!(half.retransmissions.total(), 0);
+    // Nothing is sent behind it.
+    let last = sent(&after_handshake(&[data(20, 0), ack(30, 1), ack(41, 3)]));
+    assert_eq!((last.acked_bytes, last.missed_bytes), (Some(3000), 2000));
+}
+
+#[test]
+fn acknowledgments_alone_are_believed() {
+    let sends: Vec<_> = (0..2000).map(|n| ack(20 + u64::from(n), n)).collect();
+    let half = sent(&after_handshake(&sends));
+    assert_eq!((half.acked_bytes, half.missed_bytes), (Some(1_999_000), 1_999_000));
+}
+
 #[test]
 fn one_direction_alone_is_analysed_too() {
     let sends: Vec<_> = (0..2000).map(|n| data(20 + u64::from(n), n)).chain([data(3000, 1990)]).collect();

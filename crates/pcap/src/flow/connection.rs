@@ -155,7 +155,15 @@ impl Connection {
             self.echoes[1 - index].sent(segment, time);
         }
         let len = segment.sequence_len();
+        let is_held = self.halves[index].held.is_some();
+        if is_held {
+            let [half, peer] = self.between(direction);
+            half.judge_held([start, start + u64::from(len)], time, &mut peer.summary.out_of_window);
+        }
         verdict.kind = self.sequence(direction, segment, time, start, len, &mut verdict.new_bytes);
+        if is_held {
+            self.halves[index].reach_held();
+        }
         if segment.has(flag::ACK) {
             self.acknowledgment(direction, segment, time, &mut verdict);
         }
@@ -304,6 +312,16 @@ impl Connection {
         }
     }
 
+    /// The side that sends in `direction`, and the other.
+    #[inline]
+    fn between(&mut self, direction: Direction) -> [&mut Half; 2] {
+        let [forward, backward] = &mut self.halves;
+        match direction {
+            Direction::Forward => [forward, backward],
+            Direction::Backward => [backward, forward],
+        }
+    }
+
     /// Whether a bare acknowledgment is the copy that the network made of the latest.
     #[inline]
     fn is_copied(&self, direction: Direction, segment: &Segment, time: i64) -> bool {
@@ -318,11 +336,7 @@ impl Connection {
     fn acknowledgment(&mut self, direction: Direction, segment: &Segment, time: i64, verdict: &mut Verdict) {
         let bare = segment.payload_len == 0 && segment.flags & (flag::SYN | flag::FIN | flag::RST) == 0;
         let copied = bare && self.is_copied(direction, segment, time);
-        let [forward, backward] = &mut self.halves;
-        let (half, peer) = match direction {
-            Direction::Forward => (forward, backward),
-            Direction::Backward => (backward, forward),
-        };
+        let [half, peer] = self.between(direction);
         if peer.base.is_none() {
             // Nothing of the peer was seen; what it sent up to here has arrived.
             peer.begin(segment.ack.wrapping_sub(1));
@@ -337,9 +351,15 @@ impl Connection {
         if bare && ack >= peer.una {
             half.latest_ack = BareAck::of(segment, time);
         }
-        if ack > peer.una {
+        let echo = segment.options.has_timestamps.then_some(segment.options.timestamp_echo);
+        if ack > peer.sent.top() && ack != peer.probed {
+            peer.hold(ack, echo, time, &mut half.summary.out_of_window);
+        } else if peer.held.is_some() {
+            peer.refuse_held(&mut half.summary.out_of_window);
+        }
+        if ack > peer.una && (ack <= peer.sent.top() || ack == peer.probed) {
             let reported_gap = peer.duplicate_acks > 0 || ack <= peer.highest_sacked;
-            peer.acknowledged(ack, segment, time, reported_gap, verdict);
+            [verdict.rtt, verdict.rtt_timestamps] = peer.acknowledged(ack, echo, time, reported_gap);
         } else if bare && ack == peer.una {
             // RFC 5681 section 2: nothing else in it has changed, and something is missing.
             let same_window = u32::from(segment.window) == half.window;
@@ -415,6 +435,11 @@ impl Connection {
     }
 
     pub fn into_summary(mut self, last: i64) -> TcpSummary {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let [half, peer] = self.between(direction);
+            half.refuse_held(&mut peer.summary.out_of_window);
+            half.believe_held();
+        }
         for index in 0..2 {
             let has_acknowledged = self.halves[1 - index].has_acknowledged;
             let half = &mut self.halves[index];

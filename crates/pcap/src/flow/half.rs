@@ -1,6 +1,5 @@
 //! One direction of a connection: what its sender has sent, and what its receiver has said about it.
 
-use super::connection::Verdict;
 use super::observe::Kind;
 use super::retransmission::{self, Distance};
 use super::sent::Sent;
@@ -37,8 +36,8 @@ pub(super) struct Half {
     pub zero_window_since: Option<i64>,
     /// The number behind the byte of its latest window probe.
     pub probed: u64,
-    /// The latest range that was acknowledged before it was seen, and when (ns).
-    acknowledged_unseen: (u64, u64, i64),
+    /// The acknowledgment of what was not seen.
+    pub held: Option<Held>,
     /// The latest acknowledgment that it sent without data.
     pub latest_ack: BareAck,
     /// Duplicate ACKs for `una` in a row.
@@ -59,6 +58,18 @@ pub(super) struct Half {
     /// Retransmitted ranges, a ring.
     remembered: Vec<(u64, u64)>,
     next_remembered: usize,
+}
+
+/// An acknowledgment above all that was seen: of what the capture missed, of what the file has behind it, or of what was
+/// never sent, which the sender ignores (RFC 9293 section 3.10.7.4). What the sender does next tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    ack: u64,
+    time: i64,
+    /// The timestamp it echoes.
+    echo: Option<u32>,
+    /// The sender has sent from below it since.
+    unsent: bool,
 }
 
 /// An acknowledgment without data, to recognize a copy of it.
@@ -200,11 +211,6 @@ impl Half {
         distance: &Distance,
         new_bytes: &mut u32,
     ) -> Kind {
-        if self.is_behind_acknowledgment([start, end], time) {
-            self.summary.unique_bytes += u64::from(segment.payload_len);
-            *new_bytes = segment.payload_len;
-            return Kind::New;
-        }
         let top = self.sent.top();
         let again = self.sent.again(start, end.min(top), time, segment);
         let beyond = end.saturating_sub(top);
@@ -237,17 +243,6 @@ impl Half {
         Kind::Retransmission(cause)
     }
 
-    /// Whether a range was sent before it was acknowledged, and is only in the file behind that.
-    fn is_behind_acknowledgment(&mut self, [start, end]: [u64; 2], time: i64) -> bool {
-        let (from, to, acknowledged) = self.acknowledged_unseen;
-        let behind = start == from && end <= to && time <= acknowledged;
-        if behind {
-            self.acknowledged_unseen.0 = end;
-            self.summary.missed_bytes -= end - start;
-        }
-        behind
-    }
-
     /// `beyond` of the range's sequence numbers are new.
     fn count_retransmission(&mut self, segment: &Segment, [start, end]: [u64; 2], beyond: u64, cause: Cause) {
         self.remember(start, end);
@@ -260,38 +255,36 @@ impl Half {
         summary.retransmitted_segments += u64::from(segment.payload_len.div_ceil(each).max(1));
     }
 
-    /// New data is acknowledged.
+    /// New data is acknowledged; the RTT, and that by the timestamp echoed.
     #[inline]
     pub fn acknowledged(
         &mut self,
         ack: u64,
-        segment: &Segment,
+        echo: Option<u32>,
         time: i64,
         reported_gap: bool,
-        verdict: &mut Verdict,
-    ) {
+    ) -> [Option<i64>; 2] {
+        let mut rtts = [None, None];
         let top = self.sent.top();
         if ack > top && ack == self.probed {
             self.summary.unique_bytes += 1;
         } else if ack > top {
             self.summary.missed_bytes += ack - top;
-            self.acknowledged_unseen = (top, ack, time);
         }
-        let echo = segment.options.has_timestamps.then_some(segment.options.timestamp_echo);
         if let Some(covered) = self.sent.acknowledge(ack, echo) {
             self.summary.missed_bytes += covered.unseen;
             self.delivered_sent = self.delivered_sent.max(covered.latest);
             if let Some(sent) = covered.echoed {
                 let rtt = time.saturating_sub(sent).max(0);
                 self.summary.rtt_timestamps.record(rtt);
-                verdict.rtt_timestamps = Some(rtt);
+                rtts[1] = Some(rtt);
             }
             // Karn's rule (RFC 6298 section 3); and what was only held up behind a gap gives no RTT either.
             if !covered.ambiguous && !reported_gap {
                 let rtt = time.saturating_sub(covered.newest.first).max(0);
                 self.summary.rtt.record(rtt);
                 self.round_trip.sample(rtt);
-                verdict.rtt = Some(rtt);
+                rtts[0] = Some(rtt);
             }
         }
         self.una = ack;
@@ -300,6 +293,60 @@ impl Half {
         }
         self.duplicate_acks = 0;
         self.summary.last_acked = Some(time);
+        rtts
+    }
+
+    /// Holds an acknowledgment of what was not seen; one that it replaces is believed, or counted in `refused`.
+    #[cold]
+    pub fn hold(&mut self, ack: u64, echo: Option<u32>, time: i64, refused: &mut u64) {
+        match self.held {
+            Some(held) if held.unsent && held.ack != ack => self.refuse_held(refused),
+            // A receiver that goes on means it.
+            Some(held) if held.ack < ack => self.believe_held(),
+            Some(_) => return,
+            None => {}
+        }
+        self.held = Some(Held { ack, time, echo, unsent: false });
+    }
+
+    /// Compares what this side sends with the acknowledgment held.
+    #[cold]
+    pub fn judge_held(&mut self, [start, end]: [u64; 2], time: i64, refused: &mut u64) {
+        let Some(held) = &mut self.held else { return };
+        let repeats =
+            end > start && end <= held.ack && time.saturating_sub(held.time) >= retransmission::RTO_MIN;
+        if start >= held.ack && held.unsent {
+            self.refuse_held(refused);
+        } else if start >= held.ack || start >= self.sent.top() && !held.unsent && repeats {
+            self.believe_held();
+        } else if start >= self.sent.top() && time > held.time {
+            held.unsent = true;
+        }
+    }
+
+    /// Takes the acknowledgment held for one of what was sent.
+    #[cold]
+    pub fn believe_held(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.acknowledged(held.ack, held.echo.filter(|_| !held.unsent), held.time, true);
+        }
+    }
+
+    /// Believes the acknowledgment held as soon as all of it was sent.
+    #[inline]
+    pub fn reach_held(&mut self) {
+        if self.held.is_some_and(|held| held.ack <= self.sent.top()) {
+            self.believe_held();
+        }
+    }
+
+    /// Forgets the acknowledgment held if it was of what had not been sent, for the receiver now acknowledges less.
+    #[cold]
+    pub fn refuse_held(&mut self, refused: &mut u64) {
+        if self.held.is_some_and(|held| held.unsent) {
+            self.held = None;
+            *refused += 1;
+        }
     }
 
     /// SACK blocks about this side's data. The first may repeat what arrived twice (RFC 2883 section 4).

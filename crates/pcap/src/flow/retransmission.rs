@@ -10,7 +10,7 @@ use super::summary::Cause;
 use crate::parse::Segment;
 
 /// Linux's `TCP_RTO_MIN`; RFC 6298 would have a second.
-const RTO_MIN: i64 = 200_000_000;
+pub(super) const RTO_MIN: i64 = 200_000_000;
 /// RFC 6298 section 2.1.
 const RTO_INITIAL: i64 = 1_000_000_000;
 /// Without an RTT, what is overtaken by less than this was reordered: the value Wireshark documents.
