@@ -409,6 +409,24 @@ fn without_the_handshake_echoed_timestamps_tell_what_is_too_soon_for_a_retransmi
     assert_eq!((half.out_of_order, half.retransmissions.total()), (0, 1));
 }
 
+/// Near the receiver, from the middle of a connection: no timestamp has been echoed yet.
+#[test]
+fn before_the_first_echo_what_was_sent_in_the_same_tick_is_not_retransmitted() {
+    let stamp = |send: Send<'static>, value, echo| Send { timestamps: Some((value, echo)), ..send };
+    let begin = [stamp(data(100, 0), 90, 60), stamp(ack(100, 1), 100, 90)];
+    let overtaken = [stamp(data(101, 2), 91, 60), stamp(ack(101, 1), 101, 90), stamp(data(106, 1), 91, 60)];
+    let half = sent(&[begin, [overtaken[0], overtaken[2]]].concat());
+    assert_eq!((half.out_of_order, half.retransmissions.total()), (1, 0));
+    let half = sent(&[&begin[..], &overtaken].concat());
+    assert_eq!((half.out_of_order, half.retransmissions.total()), (1, 0));
+    let copied = [stamp(data(101, 1), 91, 60), stamp(data(101, 1), 91, 60), stamp(ack(101, 2), 101, 91)];
+    let half = sent(&[&begin[..], &copied].concat());
+    assert_eq!((half.duplicates, half.retransmissions.total()), (1, 0));
+    let again = [stamp(data(101, 2), 91, 60), stamp(ack(101, 1), 101, 90), stamp(data(131, 1), 121, 60)];
+    let half = sent(&[&begin[..], &again].concat());
+    assert_eq!((half.out_of_order, half.retransmissions.total()), (0, 1));
+}
+
 /// Captures on several queues or interfaces have packets in another order than their times say.
 #[test]
 fn data_that_the_file_has_behind_its_acknowledgment_is_not_retransmitted() {

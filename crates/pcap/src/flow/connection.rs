@@ -306,7 +306,7 @@ impl Connection {
             Direction::Backward => (to_server, to_client),
         };
         Distance {
-            sender: sender.unwrap_or(0),
+            sender,
             receiver: half.round_trip.smoothed.or(receiver),
             receiver_minimum: half.round_trip.minimum.into_iter().chain(receiver).min(),
         }

@@ -21,8 +21,8 @@ pub(super) const DUPLICATE_THRESHOLD: u32 = 3;
 /// How far the sender and the receiver are from where packets were captured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Distance {
-    /// To the sender and back (ns); from the handshake or from echoed timestamps, 0 if unknown.
-    pub sender: i64,
+    /// To the sender and back (ns); from the handshake or from echoed timestamps.
+    pub sender: Option<i64>,
     /// To the receiver and back (ns), smoothed.
     pub receiver: Option<i64>,
     /// To the receiver and back (ns), the minimum.
@@ -31,11 +31,15 @@ pub(super) struct Distance {
 
 impl Distance {
     fn round_trip(&self) -> Option<i64> {
-        self.receiver.map(|receiver| receiver.saturating_add(self.sender))
+        self.receiver.map(|receiver| receiver.saturating_add(self.sender_part()))
+    }
+
+    fn sender_part(&self) -> i64 {
+        self.sender.unwrap_or(0)
     }
 
     fn minimum_round_trip(&self) -> Option<i64> {
-        self.receiver_minimum.map(|receiver| receiver.saturating_add(self.sender))
+        self.receiver_minimum.map(|receiver| receiver.saturating_add(self.sender_part()))
     }
 }
 
@@ -55,7 +59,9 @@ pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: 
         return later < 0;
     }
     let minimum = distance.minimum_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt - rtt / 8);
-    time.saturating_sub(gap.last) < minimum.max(1)
+    // Of the same tick of the sender's clock. Until its distance is known, a round trip is taken to be longer than one.
+    let unknown = segment.options.has_timestamps && distance.sender.is_none();
+    unknown || time.saturating_sub(gap.last) < minimum.max(1)
 }
 
 /// Whether a packet is a copy that the network made of one seen. A copy is the same in every field that a sender
@@ -63,7 +69,7 @@ pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: 
 pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &Distance) -> bool {
     let same =
         segment.options.timestamp == before.last_timestamp && segment.identification == before.identification;
-    same && is_sooner_than_answer(before.last, time, distance)
+    same && is_sooner_than_answer(segment, before.last, time, distance)
 }
 
 /// Whether an acknowledgment is the network's copy of the one before: two of one receiver differ in identification.
@@ -72,12 +78,14 @@ pub(super) fn is_copied_ack(segment: &Segment, before: &BareAck, time: i64, dist
     let same = segment.ack == before.ack
         && segment.options.timestamp == before.timestamp
         && segment.identification == before.identification;
-    same && is_sooner_than_answer(before.time, time, distance)
+    same && is_sooner_than_answer(segment, before.time, time, distance)
 }
 
-/// Whether less than half a round trip has passed.
-fn is_sooner_than_answer(since: i64, time: i64, distance: &Distance) -> bool {
-    let soonest = distance.minimum_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt / 2);
+/// Whether less than half a round trip has passed, as far as that is known.
+fn is_sooner_than_answer(segment: &Segment, since: i64, time: i64, distance: &Distance) -> bool {
+    let known = distance.minimum_round_trip();
+    let known = known.filter(|_| !segment.options.has_timestamps || distance.sender.is_some());
+    let soonest = known.map_or(REORDERING_DEFAULT, |rtt| rtt / 2);
     time.saturating_sub(since) < soonest
 }
 
@@ -99,12 +107,13 @@ pub(super) fn cause(
     let timeout = distance
         .round_trip()
         .map_or(RTO_INITIAL, |rtt| rtt.saturating_add(half.round_trip.four_variations().max(RTO_MIN)));
-    let quiet = time.saturating_sub(half.last_sent.max(peer_last_seen)).saturating_sub(distance.sender);
+    let quiet =
+        time.saturating_sub(half.last_sent.max(peer_last_seen)).saturating_sub(distance.sender_part());
     // The timer runs from the last acknowledgment of new data or the last sending of the first segment (RFC 6298
     // section 5). Of a segment that was lost before it could be seen, only the silence shows it.
     let timer_began = before.map(|before| before.last.max(half.summary.last_acked.unwrap_or(before.last)));
     let waited =
-        timer_began.map_or(quiet, |began| time.saturating_sub(began).saturating_sub(distance.sender));
+        timer_began.map_or(quiet, |began| time.saturating_sub(began).saturating_sub(distance.sender_part()));
     let first = start <= half.una;
     let sacked_above = half.highest_sacked > end.min(top.saturating_sub(1));
     // RFC 8985 section 6.2: what was sent later has arrived.
