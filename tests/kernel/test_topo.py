@@ -12,10 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tcplab.engine.kernel_check import FRR
+from tcplab.testbed import held, link_change
+from tcplab.testbed.link_change import present
 
 SCENARIO = """\
 tcplab: 1
@@ -189,6 +192,26 @@ def test_settings_are_read_as_those_of_the_link_as_it_is_now(topo: Topo) -> None
     whole = limit("rate=10 Mbit/s")
     assert topo("set", "a-r", "rate=1 Mbit/s").returncode == 0
     assert limit("loss=0 %") * 10 == whole
+
+
+def test_of_two_changes_at_one_instant_both_are_recorded(
+    topo: Topo, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = link_change.recorded
+
+    def overtaken(*arguments: Any) -> Any:
+        monkeypatch.setattr(held, "recorded", record)
+        held.change(held.find(name), "a-r", changes("rate", 20_000_000))
+        return record(*arguments)
+
+    def changes(key: str, value: int) -> Any:
+        return {"forward": {"at": 0, key: value}}
+
+    monkeypatch.setattr(held, "recorded", overtaken)
+    held.change(held.find(name), "a-r", changes("delay", 7_000_000))
+    found = held.find(name)
+    now = present(found.link("a-r")["forward"], found.elapsed())
+    assert (now["rate"], now["delay"]) == (20_000_000, 7_000_000)
 
 
 def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:

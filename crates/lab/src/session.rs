@@ -64,6 +64,8 @@ enum Command {
     Route { plan: Box<Plan> },
     /// Stay up when the input ends, until `down`. `about` is returned with `status`.
     Hold { about: Value },
+    /// Pass commands on, and take another description, unless the present one is no longer that of `revision`.
+    Change { revision: u64, child: String, commands: Vec<Value>, about: Value },
     /// The lab's description, and its processes.
     Status,
     /// End the lab and all in it.
@@ -97,6 +99,8 @@ struct Lab<'a> {
     ended: Vec<String>,
     /// The lab's description, once it stays up.
     about: Option<Value>,
+    /// How often the description was changed.
+    revision: u64,
     act: &'a dyn Fn(Role) -> u8,
 }
 
@@ -115,6 +119,7 @@ pub fn serve(options: &Options, act: &dyn Fn(Role) -> u8) -> u8 {
         daemons: BTreeMap::new(),
         ended: Vec::new(),
         about: None,
+        revision: 0,
         act,
     };
     // SAFETY: standard input is open and nobody else reads it. A reader of std's would share its buffer with the
@@ -224,26 +229,30 @@ impl Lab<'_> {
                 let read = || names.iter().map(|name| (name.clone(), sysctl::read(name).into())).collect();
                 Ok(json!({"sysctls": self.within(&node, || Value::Object(read()))?}))
             }
-            Command::Relay { child, command } => {
-                let ended = |_| LabError::Ended(child.clone());
-                let partner = self.partners.get_mut(&child).ok_or_else(|| LabError::NoNode(child.clone()))?;
-                let answer = partner.ask(command).map_err(ended)?;
-                if answer["event"] == "error" {
-                    let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
-                    return Err(LabError::Explained { message: text("message"), hint: text("hint") });
-                }
-                Ok(answer)
-            }
+            Command::Relay { child, command } => self.relay(&child, command),
             Command::Route { plan } => self.route(&plan),
             Command::Hold { about } => {
                 self.about = Some(about);
                 Ok(json!({}))
             }
-            Command::Status => {
-                let pids = self.pids();
-                let ended = self.ended().to_vec();
-                Ok(json!({"about": self.about, "lab": std::process::id(), "pids": pids, "ended": ended}))
+            Command::Change { revision, child, commands, about } => {
+                if revision != self.revision {
+                    return Ok(json!({"changed": false}));
+                }
+                for command in commands {
+                    self.relay(&child, command)?;
+                }
+                self.about = Some(about);
+                self.revision += 1;
+                Ok(json!({"changed": true}))
             }
+            Command::Status => Ok(json!({
+                "about": self.about,
+                "revision": self.revision,
+                "lab": std::process::id(),
+                "pids": self.pids(),
+                "ended": self.ended(),
+            })),
             Command::Down => Ok(json!({})),
         }
     }
@@ -277,6 +286,16 @@ impl Lab<'_> {
             }
         }
         Ok(json!({"pids": self.pids()}))
+    }
+
+    fn relay(&mut self, child: &str, command: Value) -> Result<Value, LabError> {
+        let partner = self.partners.get_mut(child).ok_or_else(|| LabError::NoNode(child.to_owned()))?;
+        let answer = partner.ask(command).map_err(|_| LabError::Ended(child.to_owned()))?;
+        if answer["event"] == "error" {
+            let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+            return Err(LabError::Explained { message: text("message"), hint: text("hint") });
+        }
+        Ok(answer)
     }
 
     fn route(&mut self, plan: &Plan) -> Result<Value, LabError> {

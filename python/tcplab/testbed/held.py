@@ -47,6 +47,8 @@ class Held:
     process: int
     about: Json
     """`scenario`, `started` (seconds since 1970), `nodes` by name, `links` by name."""
+    revision: int
+    """How often `about` was changed."""
     pids: dict[str, int]
     ended: list[str]
     """Programs of the lab that have ended, as "node: program"."""
@@ -102,7 +104,8 @@ def find(name: str | None) -> Held:
     if name not in there_are:
         raise _unknown(name)
     said = _ask(name, {"do": "status"})
-    return Held(name, said["lab"], said["about"] or {"nodes": {}, "links": {}}, said["pids"], said["ended"])
+    about = said["about"] or {"nodes": {}, "links": {}}
+    return Held(name, said["lab"], about, said["revision"], said["pids"], said["ended"])
 
 
 def every() -> list[Held]:
@@ -179,14 +182,17 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
 
 def change(lab: Held, link: str, changes: Mapping[str, Change]) -> None:
     """Change directions of a link now; the lab's description says so from then on. Raises TestbedError."""
-    for way, made in changes.items():
-        command = {"do": "change", "link": link, "direction": way, "change": made}
-        lab.ask({"do": "relay", "child": EMULATOR, "command": command})
-    # Another hand may have changed something meanwhile.
-    now = find(lab.name)
-    facts, elapsed = now.link(link), now.elapsed()
-    facts |= {way: recorded(facts[way], made, elapsed) for way, made in changes.items()}
-    now.ask({"do": "hold", "about": now.about})
+    commands = [
+        {"do": "change", "link": link, "direction": way, "change": made} for way, made in changes.items()
+    ]
+    while True:
+        facts, elapsed = lab.link(link), lab.elapsed()
+        facts |= {way: recorded(facts[way], made, elapsed) for way, made in changes.items()}
+        made = {"revision": lab.revision, "child": EMULATOR, "commands": commands, "about": lab.about}
+        if lab.ask({"do": "change", **made})["changed"]:
+            return
+        # Another hand has changed something meanwhile.
+        lab = find(lab.name)
 
 
 def reach(lab: Held, pairs: list[Pair], timeout: float) -> tuple[list[Pair], float]:
