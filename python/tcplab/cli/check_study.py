@@ -24,7 +24,7 @@ def is_study(path: Path) -> bool:
     except ScenarioErrors:
         return False
     # `study` may be misspelt.
-    return document.holds(["study"]) or document.holds(["scenario"]) and not document.holds(["network"])
+    return document.holds(["study"]) or (document.holds(["scenario"]) and not document.holds(["network"]))
 
 
 def check_study(
