@@ -106,8 +106,18 @@ class Grid:
             )
         return grid
 
-    def rich_table(self) -> Table:
-        """A rich table of all columns."""
+    def least_width(self) -> int:
+        """Characters of a line on a terminal where names go on in the next one, and figures do not."""
+        columns = list(zip(*self.rows, strict=True))
+        heads = [max(map(len, (*h.label.split("\n"), h.unit))) for h in self.headings]
+        cells = [
+            max(head, *map(len, column)) if h.numeric else min(_LEAST, max(map(len, column)))
+            for h, head, column in zip(self.headings, heads, columns, strict=True)
+        ]
+        return sum(cells) + 3 * len(cells)
+
+    def rich_table(self, width: int) -> Table:
+        """A rich table of all columns for a terminal of this width."""
         from rich import box
         from rich.table import Table
 
@@ -116,6 +126,8 @@ class Grid:
             table.caption = f"On a wider terminal, or piped: {', '.join(reversed(self.left_out))}\n"
             table.caption_justify = "left"
         columns = zip(*self.rows, strict=True)
+        # A figure is never cut either: 7.321 would be 7.
+        narrow = bool(self.rows) and self.least_width() > width
         for heading, column in zip(self.headings, columns, strict=True):
             label = f"{heading.label}\n[dim]{heading.unit}[/dim]" if heading.unit else heading.label
             table.add_column(
@@ -123,9 +135,9 @@ class Grid:
                 justify="right" if heading.numeric else "left",
                 # A column of names is not squeezed out by those of numbers.
                 min_width=None if heading.numeric else min(_LEAST, max(map(len, column))),
-                no_wrap=heading.numeric,
+                no_wrap=heading.numeric and not narrow,
                 # Names are never cut: where nothing else helps they go on in the next line.
-                overflow="ellipsis" if heading.numeric else "fold",
+                overflow="ellipsis" if heading.numeric and not narrow else "fold",
             )
         for row in self.rows:
             table.add_row(*row)
@@ -145,4 +157,4 @@ class RichGrid:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         for grid in self._grid.parts(options.max_width):
-            yield grid.fitted(options.max_width).rich_table()
+            yield grid.fitted(options.max_width).rich_table(options.max_width)

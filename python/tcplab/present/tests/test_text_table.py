@@ -14,6 +14,7 @@ from tcplab.analysis.leg_summaries import LegSummary
 from tcplab.present import compare, summary
 from tcplab.present.echo_grids import echo_grids
 from tcplab.present.remedy_grids import leg_grid
+from tcplab.present.text_table import Grid, Heading
 from tcplab.results import load
 from tcplab.results.tests.synthetic import plan, write_result
 
@@ -48,6 +49,21 @@ def test_a_name_that_does_not_fit_is_folded_not_cut(table: object) -> None:
     text = printed(table, 40)
     assert "…" not in text
     assert "CC" in text.split()
+
+
+@pytest.mark.parametrize("width", [40, 50])
+def test_a_figure_that_does_not_fit_goes_on_in_the_next_line(width: int) -> None:
+    headings = (
+        Heading("Flow", numeric=False),
+        Heading("Figure", numeric=False),
+        Heading("one"),
+        Heading("other"),
+    )
+    row = ("bulk-of-all", "Goodput (Mbit/s)", "7.321 ± 0.819", "8.123 ± 0.456")
+    lines = printed(Grid("One against another", headings, (row,)).to_rich(), width).splitlines()
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines).split()
+    assert all(figure in words for cell in row[2:] for figure in cell.split()), lines
 
 
 def test_columns_without_room_are_named(table: object) -> None:
