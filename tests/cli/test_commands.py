@@ -564,3 +564,22 @@ def test_a_failure_of_the_other_end_is_said_once_and_by_the_name_that_was_given(
     assert ended.returncode == 4
     assert "tcplab: error: other.invalid: the service asks for a token" in ended.stderr
     assert (ended.stderr.count("token ("), "there: " in ended.stderr) == (1, False)
+
+
+def test_a_default_place_that_cannot_be_written_is_the_machines_doing(here: Path, tcplab: Command) -> None:
+    (here / "runs").touch()
+    (here / "study.yaml").write_text(
+        "tcplab: 1\nstudy: small\nscenario: short.yaml\ngrid: {flows.bulk.cc: [reno, cubic]}\n"
+    )
+    for words in (
+        ["run", "short.yaml"],
+        ["run", "short.yaml", "--with-accelerator"],
+        ["study", "study.yaml"],
+        ["tune", "short.yaml", "--goal", "goodput", "--over", "cc"],
+    ):
+        ended = tcplab(*words)
+        assert ended.returncode == 3, (words, ended.stderr)
+        assert "hint: --output DIR puts results elsewhere" in ended.stderr
+        chosen = tcplab(*words, "--output", "runs/x")
+        assert chosen.returncode == 2, (words, chosen.stderr)
+        assert "a part of the path is not a directory" in chosen.stderr

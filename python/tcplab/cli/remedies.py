@@ -67,7 +67,7 @@ def run_remedies(
     todo = execute.work(found, store)
     require_possible(replace(found, source=str(scenarios[0])), todo)
     check_size(found, todo, store, jobs, yes)
-    with naming(store.path):
+    with naming(store.path, chosen=output is not None):
         store.path.mkdir(parents=True, exist_ok=True)
         (store.path / _STUDY_FILE).write_text(written, encoding="utf-8")
         store.create(found)

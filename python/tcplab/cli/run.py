@@ -247,17 +247,8 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
     batch = []
     for one in prepared:
         path = runner.place(one.name, out, several=len(prepared) > 1)
-        if out is None:
-            # Not a place the user chose: what is wrong with it is the machine's doing.
-            try:
-                runner.claim(one, path)
-            except Exception as problem:
-                raise CommandError(
-                    str(problem), Code.MACHINE, "--output DIR puts results elsewhere"
-                ) from None
-        else:
-            with naming(path):
-                runner.claim(one, path)
+        with naming(path, chosen=out is not None):
+            runner.claim(one, path)
         batch.append((one, path))
     return batch
 

@@ -139,7 +139,7 @@ def run(
         return
     require_possible(found, todo)
     check_size(found, todo, store, jobs, yes)
-    _claim(found, store, todo, resume)
+    _claim(found, store, todo, resume, chosen=bool(resume or output))
     executor = _dask(dask, storage, store) if dask is not None else None
     outcome = execute.execute(
         found, store, watcher=Lines(), jobs=jobs, exclusive_jobs=kernel_jobs, executor=executor
@@ -244,7 +244,7 @@ def _place(study: Study, out: Path | None) -> Path:
     return runner.place(study.name, out, several=False)
 
 
-def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None) -> None:
+def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None, *, chosen: bool) -> None:
     from tcplab.cli.output import warn
     from tcplab.cli.writing import naming
 
@@ -262,7 +262,7 @@ def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None) -> None
         missing = len(todo.missing) - failed
         rest = [f", {count} {what}" for count, what in ((missing, "missing"), (failed, "failed")) if count]
         warn(f"resuming: {there} of {there + missing + failed} runs are there{''.join(rest)}")
-    with naming(store.path):
+    with naming(store.path, chosen=chosen):
         store.create(study)
 
 

@@ -89,7 +89,7 @@ def tune(
             _print_outlook(announced, announced.outlook(jobs=jobs, trials=trials), json)
         return
     place = runner.place(f"tune-{scenario.stem}", output, several=False)
-    tuning = _tuning(scenario, over, asked, place, settings, confidence)
+    tuning = _tuning(scenario, over, asked, place, settings, confidence, chosen=output is not None)
     if not quiet():
         sys.stderr.write(_announced(tuning.outlook(jobs=jobs, trials=trials)) + "\n")
     tuned = tuning.run(watcher=Lines(), jobs=jobs, trials=trials, confirm=confirm)
@@ -109,7 +109,14 @@ def tune(
 
 
 def _tuning(
-    scenario: Path, over: list[str], goal: Goal, place: Path, settings: list[str] | None, level: float
+    scenario: Path,
+    over: list[str],
+    goal: Goal,
+    place: Path,
+    settings: list[str] | None,
+    level: float,
+    *,
+    chosen: bool = False,
 ) -> Tuning:
     from tcplab.cli.writing import naming
     from tcplab.shipped import located
@@ -120,7 +127,7 @@ def _tuning(
     if not knobs:
         raise CommandError("--over: a parameter is missing, such as cc or window='64 KiB|1 MiB'", Code.INPUT)
     try:
-        with naming(place):
+        with naming(place, chosen=chosen):
             return Tuning(located(scenario), knobs, goal, place, sets=settings or (), level=level)
     except KnobError as problem:
         raise CommandError(str(problem), Code.INPUT) from None

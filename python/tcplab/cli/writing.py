@@ -19,17 +19,19 @@ def write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Attribute errors inside to `path`, which the user gave: a bad path is wrong input."""
+def naming(path: Path, *, chosen: bool = True) -> Iterator[None]:
+    """Attribute errors inside to `path`. A bad one that the user has chosen is wrong input."""
     from tcplab.results import ResultsError
 
     try:
         yield
-    except ResultsError as problem:
-        raise CommandError(str(problem), _code(problem.__cause__)) from None
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise CommandError(f"{problem.filename or path}: {reason}", _code(problem)) from None
+    except (ResultsError, OSError) as problem:
+        cause = problem.__cause__ if isinstance(problem, ResultsError) else problem
+        if isinstance(problem, OSError):
+            problem = ResultsError.from_os(problem.filename or path, problem)
+        if chosen:
+            raise CommandError(str(problem), _code(cause)) from None
+        raise CommandError(str(problem), Code.MACHINE, "--output DIR puts results elsewhere") from None
 
 
 def _code(cause: BaseException | None) -> Code:
