@@ -59,6 +59,16 @@ def test_a_study_of_which_no_cell_can_run_is_refused_once(tcplab: Any, study: An
     assert not (here / "out").exists()
 
 
+def test_a_directory_may_have_any_name(tcplab: Any, study: Any, here: Path) -> None:
+    name = "[a] *?ü %s {0}"
+    ended = tcplab("study", study(), "--output", name, "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert tcplab("study", "query", name, "SELECT count(*) FROM intervals").returncode == 0
+    assert tcplab("study", "report", name).stdout == f"{name}/report.html\n"
+    cell = next((here / name / "cells").iterdir()).relative_to(here)
+    assert tcplab("show", str(cell), "--table", "flows").returncode == 0
+
+
 def test_a_resumed_study_tells_failed_runs_from_missing_ones(tcplab: Any, study: Any, here: Path) -> None:
     file = study(*NO_IPERF3)
     tcplab("study", file, "--output", "out", "--no-report")

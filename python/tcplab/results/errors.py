@@ -25,6 +25,10 @@ class ResultsError(Exception):
         self.path = Path(path)
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type[ResultsError], tuple[Path, str]]:
+        """Let it leave the process of a run: pickle would make it from its message alone."""
+        return type(self), (self.path, self.reason)
+
     @classmethod
     def from_os(cls, path: Path | str, error: OSError) -> ResultsError:
         """The error for a failed system call, in words."""

@@ -103,7 +103,9 @@ class TableParts:
         groups = self._files[name]
         if name == "flows":
             for group, files in groups.items():
-                rows = pl.concat(pl.read_parquet(file) for file in files).sort(_NUMBER).drop(_NUMBER)
+                rows = (
+                    pl.concat(pl.read_parquet(file, glob=False) for file in files).sort(_NUMBER).drop(_NUMBER)
+                )
                 write_frame(files[0], rows)
                 groups[group] = files[:1]
         files = [file for group in sorted(groups) for file in groups[group]]
@@ -112,7 +114,9 @@ class TableParts:
         def fill(beside: Path) -> None:
             try:
                 # Groups of one size, so that the file is the same however many threads polars has.
-                pl.scan_parquet(files).sink_parquet(beside, compression="zstd", row_group_size=_ROWS)
+                pl.scan_parquet(files, glob=False).sink_parquet(
+                    beside, compression="zstd", row_group_size=_ROWS
+                )
             except pl.exceptions.PolarsError as error:
                 # polars reports a full disk as an error of the format.
                 if (number := re.search(r"\(os error (\d+)\)", str(error))) is None:

@@ -81,7 +81,7 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
             left = read_streams(run_dir, name)
             frame = pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left)
         else:
-            frame = conform(name, pl.read_parquet(path))
+            frame = conform(name, pl.read_parquet(path, glob=False))
     except OSError as error:
         raise ResultsError.unreadable(path, error) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, SchemaError) as error:

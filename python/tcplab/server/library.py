@@ -184,7 +184,7 @@ def _lazy(run_dir: Path, table: str) -> pl.LazyFrame:
 
     file = run_dir / f"{table}.parquet"
     if file.exists():
-        return pl.scan_parquet(file)
+        return pl.scan_parquet(file, glob=False)
     from tcplab.results import read_table
 
     return read_table(run_dir, table).lazy()

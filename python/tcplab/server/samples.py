@@ -50,6 +50,6 @@ class _Window(Tables):
                 whole = super().__getitem__(name)
                 self._frames[name] = whole.filter(inside) if timed else whole
             else:
-                found = conform(name, pl.scan_parquet(file).filter(inside).collect())
+                found = conform(name, pl.scan_parquet(file, glob=False).filter(inside).collect())
                 self._frames[name] = found.select(pl.lit(1, dtype=pl.Int64()).alias("repetition"), pl.all())
         return self._frames[name]

@@ -219,7 +219,7 @@ class Store:
         """The data set; raises ResultsError when there is none."""
         path = self.path / RESULTS_FILE
         try:
-            return pl.read_parquet(path)
+            return pl.read_parquet(path, glob=False)
         except FileNotFoundError:
             raise ResultsError(self.path, UNFINISHED) from None
         except OSError as problem:

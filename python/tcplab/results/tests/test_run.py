@@ -1,5 +1,6 @@
 import errno
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -172,3 +173,9 @@ def test_a_study_with_a_damaged_run_says_which(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text("{")
     (listed,) = list_results(tmp_path)
     assert listed.message.startswith(f"{tmp_path / 'study.json'}: not a study's index: ")
+
+
+def test_an_error_of_a_result_passes_between_processes() -> None:
+    error = ResultsError("run-1/flows.parquet", "the disk is full")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.path, again.reason) == (str(error), error.path, error.reason)
