@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -96,14 +97,22 @@ class LocalPool:
 
 
 class _Worker(SpawnProcess):
-    """Without the user's script, which would run again in each worker: it need not test `__name__`."""
+    """Without the user's script, which would run again in each worker: it need not test `__name__`.
+
+    It begins with SIGINT blocked: Ctrl-C reaches the whole process group, and would end a Python that has not
+    come to ignore it with a traceback.
+    """
 
     def start(self) -> None:
         script = sys.modules["__main__"]
         sys.modules["__main__"] = types.ModuleType("__main__")
+        # The tracker unblocks SIGINT when it starts. The mask is inherited.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
         try:
             super().start()
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             sys.modules["__main__"] = script
 
 
@@ -153,6 +162,7 @@ def _end(pool: ProcessPoolExecutor, *, at_once: bool) -> None:
 def _begin(parent: int) -> None:
     # Ctrl-C reaches the whole process group; what it means is for the parent to decide.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     settle()
     threading.Thread(target=_end_with, args=(parent,), daemon=True, name="parent").start()
 

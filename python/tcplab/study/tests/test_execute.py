@@ -20,7 +20,7 @@ import pytest
 from tcplab.results.errors import ResultsError
 from tcplab.results.manifest import read_manifest
 from tcplab.scenario import ScenarioErrors
-from tcplab.study import api
+from tcplab.study import api, pool
 from tcplab.study.execute import Outcome, estimate, execute, reopened, work
 from tcplab.study.grid import Cell
 from tcplab.study.load import Asked, Study, load
@@ -492,3 +492,12 @@ def test_a_script_needs_no_guard_of_its_main_module(tmp_path: Path) -> None:
     )
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.split("\n") == [str(["done"] * 8), ""]
+
+
+def test_ctrl_c_leaves_a_worker_that_begins_alone() -> None:
+    worker = pool._Worker(target=print)
+    worker.start()
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGINT)
+    worker.join()
+    assert worker.exitcode == 0
