@@ -65,6 +65,8 @@ def test_a_directory_may_have_any_name(tcplab: Any, study: Any, here: Path) -> N
     assert ended.returncode == 0, ended.stderr
     assert tcplab("study", "query", name, "SELECT count(*) FROM intervals").returncode == 0
     assert tcplab("study", "report", name).stdout == f"{name}/report.html\n"
+    for words in (["compare", name, name], ["export", name, "-f", "csv"]):
+        assert f"hint: {name} is a study; results of its cells: {name}/cells" in tcplab(*words).stderr
     cell = next((here / name / "cells").iterdir()).relative_to(here)
     assert tcplab("show", str(cell), "--table", "flows").returncode == 0
 

@@ -160,10 +160,13 @@ def scenarios(paths: list[Path], settings: list[str] | None) -> list[tuple[Scena
 
 
 def _where_from(paths: list[Path]) -> str:
-    """Where results come from, for names that are not there; empty when all are."""
+    """Where results come from, for names that are not there, and for studies; empty when all are results."""
+    from tcplab.results.listing import is_study
     from tcplab.shipped import scenario_names, study_names
 
     for path in paths:
+        if is_study(path):
+            return f"{path} is a study; results of its cells: {path}/cells"
         if path.exists():
             continue
         if str(path) in study_names():
