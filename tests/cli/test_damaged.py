@@ -154,6 +154,7 @@ def test_each_kind_of_damage_is_named_with_its_file(copies: Path, tcplab: Callab
     )
     for path, text, said in (
         (plan, "flows: [{name: 3}]", "plan.yaml: not a plan of tcplab: flows.0.name"),
+        (plan, "name: cut\n", "plan.yaml: not a plan of tcplab: flows: is missing"),
         (plan, "[]", "plan.yaml: not a plan: a mapping is expected"),
         (manifest, "{", "manifest.json: not a manifest"),
         (manifest, '{"started": "yesterday"}', "manifest.json: not a manifest: started"),

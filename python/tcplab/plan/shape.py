@@ -85,7 +85,9 @@ _PLAN = fields(
         "flows": each(_FLOW),
         "sample": optional(fields(dict.fromkeys(("sockets", "queues", "flows", "hosts"), _STEP))),
         "capture": optional(mapping),
-    }
+    },
+    # A file that is cut lacks them.
+    ("flows",),
 )
 
 

@@ -70,7 +70,7 @@ def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
 
 def test_a_run_killed_before_its_manifest_is_interrupted(tmp_path: Path) -> None:
     (tmp_path / "run-1").mkdir()
-    (tmp_path / "run-1" / "plan.yaml").write_text("name: killed\n")
+    (tmp_path / "run-1" / "plan.yaml").write_text("name: killed\nflows: []\n")
     run = load(tmp_path)
     assert run.status == "interrupted"
     assert run.name == "killed"
