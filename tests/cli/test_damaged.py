@@ -169,6 +169,18 @@ def test_each_kind_of_damage_is_named_with_its_file(copies: Path, tcplab: Callab
         path.write_bytes(before)
 
 
+def test_a_table_that_is_missing_is_warned_of(copies: Path, tcplab: Callable[..., Ended]) -> None:
+    (copies / "run-1" / "intervals.parquet").unlink()
+    said = (
+        "tcplab: warning: r/run-1/intervals.parquet is missing: figures made of it are absent or less exact\n"
+    )
+    for command in (("show", "r"), ("compare", "r", "whole"), ("export", "r", "-f", "json", "-o", "out")):
+        assert tcplab(*command).stderr.count(said) == 1, command
+    assert tcplab("show", "whole").stderr == ""
+    (copies / "run-1" / "manifest.json").unlink()
+    assert said not in tcplab("show", "r").stderr, "the run was interrupted"
+
+
 def test_a_damaged_result_is_listed_beside_the_others(copies: Path, tcplab: Callable[..., Ended]) -> None:
     (copies / "run-1" / "manifest.json").write_text("{")
     ended = tcplab("list", ".")

@@ -23,13 +23,15 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare two or more results, flow by flow."""
-    from tcplab.cli.output import say, say_json, show
+    from tcplab.cli.output import say, say_json, show, warn
     from tcplab.present import compare as compared
 
     confidence = level_of(level)
     if len(run) < 2:
         raise CommandError("comparing needs two results or more", Code.INPUT)
     with results(run) as loaded:
+        for text in dict.fromkeys(text for one in loaded for text in one.lost_files):
+            warn(f"tcplab: warning: {text}")
         comparison = compared(loaded, level=confidence)
         if json:
             say_json(comparison.to_json())

@@ -34,11 +34,13 @@ def export(
     json: Json = False,
 ) -> None:
     """Write a result in the format of another tool."""
-    from tcplab.cli.output import say_files
+    from tcplab.cli.output import say_files, warn
     from tcplab.cli.writing import naming
     from tcplab.results.export import export as write
 
     with results([run]) as (loaded,):
+        for text in loaded.lost_files:
+            warn(f"tcplab: warning: {text}")
         if output == Path("-"):
             _print(loaded, form)
             return

@@ -59,6 +59,10 @@ def directory_name(path: Path) -> str:
     return path.name if path.name not in ("", "..") else path.resolve().name
 
 
+# Tables that every run has, of whatever version.
+_ALWAYS = ("flows", "intervals", "sockets", "queues")
+
+
 class Run:
     """One scenario's results: one or more repetitions of one plan.
 
@@ -130,7 +134,19 @@ class Run:
     @property
     def warnings(self) -> list[str]:
         """Every repetition's warnings, each once."""
-        return list(dict.fromkeys(text for m in self.manifests.values() for text in m.warnings))
+        recorded = (text for m in self.manifests.values() for text in m.warnings)
+        return list(dict.fromkeys([*recorded, *self.lost_files]))
+
+    @property
+    def lost_files(self) -> list[str]:
+        """The files that runs which are done have lost, in words."""
+        ended = [path for number, path in self.run_dirs.items() if self.manifests[number].status == "done"]
+        files = [run_dir / f"{table}.parquet" for run_dir in ended for table in _ALWAYS]
+        return [
+            f"{file} is missing: figures made of it are absent or less exact"
+            for file in files
+            if not file.exists()
+        ]
 
     @property
     def scenario_text(self) -> str | None:
