@@ -583,3 +583,15 @@ def test_a_default_place_that_cannot_be_written_is_the_machines_doing(here: Path
         chosen = tcplab(*words, "--output", "runs/x")
         assert chosen.returncode == 2, (words, chosen.stderr)
         assert "a part of the path is not a directory" in chosen.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["run"], ["check"], ["show"], ["report"], ["run", "short.yaml", "--output"]]
+)
+def test_a_path_that_no_file_can_have_is_wrong_input(words: list[str], here: Path, tcplab: Command) -> None:
+    (here / "loop").symlink_to("loop")
+    for path, said in (("a" * 300, "File name too long"), ("loop/x", "Too many levels of symbolic links")):
+        ended = tcplab(*words, path)
+        assert ended.returncode == 2, ended.stderr
+        assert ended.stderr.startswith("tcplab: error: ")
+        assert said in ended.stderr or "no such" in ended.stderr

@@ -131,7 +131,7 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
     if isinstance(problem, OSError) and problem.errno in _DISK:
         where = f" {problem.filename}" if problem.filename else ""
         return _error(f"cannot write{where}: {problem.strerror}"), Code.MACHINE
-    if isinstance(problem, PermissionError) and problem.filename:
+    if isinstance(problem, OSError) and problem.errno in _PATH and problem.filename:
         return _error(f"{problem.filename}: {problem.strerror}"), Code.INPUT
     if isinstance(problem, MemoryError):
         return _error("out of memory", "sample less often, or run fewer at a time (--jobs)"), Code.MACHINE
@@ -175,6 +175,8 @@ def _error(message: str, hint: str = "") -> str:
     return f"tcplab: error: {message}" + (f"\nhint: {hint}" if hint else "")
 
 
+# A path that someone gave.
+_PATH = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ENFILE, errno.EMFILE}
 
 
