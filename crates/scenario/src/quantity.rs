@@ -390,7 +390,9 @@ pub(crate) fn parse_meant(
     };
     let number = written.number();
     let Some(unit) = written.unit else {
-        return Err(QuantityError::new(format!("{shown} has no unit"), with_unit(&number, usual)));
+        // 1e6 was read as a number with a point.
+        let number = number.strip_suffix(".0").unwrap_or(&number);
+        return Err(QuantityError::new(format!("{shown} has no unit"), with_unit(number, usual)));
     };
     let known = Dimension::ALL.iter().find_map(|&d| {
         d.units().iter().find(|(spelling, _)| *spelling == unit).map(|&(_, scale)| (d, scale))
@@ -554,6 +556,7 @@ mod tests {
         assert_eq!(wrong("100", Dimension::Rate), ("`100` has no unit".into(), "100 Mbit/s".into()));
         assert_eq!(wrong("10000000", Dimension::Rate).1, "10 Mbit/s");
         assert_eq!(wrong("2.5e9", Dimension::Rate).1, "2.5 Gbit/s");
+        assert_eq!(parse(&Read::Float(1e6), &[Dimension::Size]).expect_err("1e6").suggestion, "1000000 B");
         assert_eq!(wrong("1400", Dimension::Size), ("`1400` has no unit".into(), "1400 B".into()));
         assert_eq!(wrong("-3", Dimension::Time), ("`-3` has no unit".into(), "3 ms".into()));
         assert_eq!(wrong("10 MB/s", Dimension::Rate).1, "80 Mbit/s");

@@ -299,6 +299,11 @@ impl Builder {
         let message = if indent.contains('\t') {
             mark.column = indent.chars().position(|c| c == '\t').unwrap_or(0) + 1;
             "a tab cannot indent in YAML; use spaces".to_owned()
+        } else if error.info().contains("valid YAML whitespace")
+            && let Some((before, _)) = line.split_once(":\t")
+        {
+            mark.column = before.chars().count() + 2;
+            "a tab cannot follow `:` between braces; use a space".to_owned()
         } else if error.info().contains("unknown anchor") {
             let rest: String = line.chars().skip(mark.column - 1).collect();
             let name: String = rest
