@@ -60,8 +60,8 @@ pub(super) struct Half {
     next_remembered: usize,
 }
 
-/// An acknowledgment above all that was seen: of what the capture missed, of what the file has behind it, or of what was
-/// never sent, which the sender ignores (RFC 9293 section 3.10.7.4). What the sender does next tells.
+/// An acknowledgment above all that was seen. Either the capture missed what it covers, or the file has that behind it.
+/// Or it was never sent: its sender ignores the acknowledgment (RFC 9293 section 3.10.7.4), and goes on below it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     ack: u64,

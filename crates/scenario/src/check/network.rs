@@ -277,7 +277,7 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     }
 }
 
-/// A setting of a node that is no router.
+/// The finding that a node with this setting is not a router.
 pub(super) fn for_routers(node: &NodeSpec, key: &str) -> Finding {
     let (name, kind) = (quoted(&node.name), node.kind.traits().name);
     let message = format!("`{key}` is for routers, and {name} is a {kind}: give it `kind: router`");
