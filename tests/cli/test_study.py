@@ -71,6 +71,14 @@ def test_a_directory_may_have_any_name(tcplab: Any, study: Any, here: Path) -> N
     assert tcplab("show", str(cell), "--table", "flows").returncode == 0
 
 
+def test_a_damaged_index_is_wrong_input(tcplab: Any, study: Any, here: Path) -> None:
+    (here / "out").mkdir()
+    (here / "out" / "study.json").write_text("{")
+    for words in (["study", study(), "--resume", "out"], ["study", "report", "out"]):
+        ended = tcplab(*words)
+        assert (ended.returncode, "study.json: not a study's index" in ended.stderr) == (2, True)
+
+
 def test_a_resumed_study_tells_failed_runs_from_missing_ones(tcplab: Any, study: Any, here: Path) -> None:
     file = study(*NO_IPERF3)
     tcplab("study", file, "--output", "out", "--no-report")

@@ -227,6 +227,7 @@ def list_studies(json: Json = False) -> None:
 
 def _resumed(store: Store) -> Asked:
     """The changes that the study in a directory was begun with."""
+    from tcplab.cli.writing import naming
     from tcplab.study.load import Asked
 
     if not store.taken:
@@ -235,7 +236,8 @@ def _resumed(store: Store) -> Asked:
             Code.INPUT,
             "leave out --resume to start a new study",
         )
-    return Asked.from_json(store.index()["asked"])
+    with naming(store.path):
+        return Asked.from_json(store.index()["asked"])
 
 
 def _place(study: Study, out: Path | None) -> Path:

@@ -44,6 +44,10 @@ def query(store: Store, sql: str) -> pl.DataFrame:
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise QueryError(f"two columns of the answer are called {', '.join(twice)}: name one with AS")
         return pl.DataFrame(answer.fetchall(), schema=names, orient="row", infer_schema_length=None)
+    except duckdb.CatalogException as problem:
+        if not any((store.path / CELLS).glob("*/run-*/*.parquet")):
+            raise QueryError("no run of the study has tables yet: there is only `results`") from None
+        raise QueryError(str(problem).strip()) from None
     except duckdb.Error as problem:
         raise QueryError(str(problem).strip()) from None
     finally:

@@ -56,6 +56,7 @@ def test_csv_has_a_form_for_every_type(store: Store) -> None:
         ),
         ("SELECT speed FROM results", "speed"),
         ("SELEC 1", "SELEC"),
+        ("SELECT * FROM flows", "no run of the study has tables yet: there is only `results`"),
     ],
 )
 def test_what_cannot_be_answered_is_reported(store: Store, sql: str, message: str) -> None:
