@@ -73,10 +73,11 @@ def test_a_directory_may_have_any_name(tcplab: Any, study: Any, here: Path) -> N
 
 def test_a_damaged_index_is_wrong_input(tcplab: Any, study: Any, here: Path) -> None:
     (here / "out").mkdir()
-    (here / "out" / "study.json").write_text("{")
-    for words in (["study", study(), "--resume", "out"], ["study", "report", "out"]):
-        ended = tcplab(*words)
-        assert (ended.returncode, "study.json: not a study's index" in ended.stderr) == (2, True)
+    for text in ("{", "[]", '{"asked": {}, "source": "s", "cells": []}'):
+        (here / "out" / "study.json").write_text(text)
+        for words in (["study", study(), "--resume", "out"], ["study", "report", "out"]):
+            ended = tcplab(*words)
+            assert (ended.returncode, "study.json: not a study's index" in ended.stderr) == (2, True)
 
 
 def test_a_resumed_study_tells_failed_runs_from_missing_ones(tcplab: Any, study: Any, here: Path) -> None:

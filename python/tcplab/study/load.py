@@ -64,7 +64,8 @@ class Asked:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Asked:
         """The changes that `to_json` wrote."""
-        return cls(**{**data, "engines": tuple(data["engines"]), "sets": tuple(data["sets"])})
+        known = {name: data[name] for name in ("repeat", "seed", "quick") if name in data}
+        return cls(tuple(data["engines"]), tuple(data["sets"]), **known)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from tcplab.results.files import write_text, write_whole
 from tcplab.results.manifest import FILE as MANIFEST_FILE
 from tcplab.results.manifest import read_manifest
 from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE, STUDY_INDEX, TAKEN, holds_runs, run_dir_of
+from tcplab.shapes import ShapeError, by_name, each, fields, optional, switch, text, whole
 from tcplab.study import seal
 from tcplab.study.grid import Cell
 from tcplab.study.load import Study
@@ -29,6 +30,24 @@ RESULTS_FILE = "results.parquet"
 UNFINISHED = "the study has not ended: --resume goes on with it"
 CELLS = "cells"
 METRICS_FILE = "metrics.json"
+_ASKED = {
+    "engines": each(text),
+    "sets": each(text),
+    "repeat": optional(whole(1, 2**63)),
+    "seed": optional(whole(0, 2**64)),
+    "quick": switch,
+}
+_CELL = {"id": text, "engine": text, "labels": by_name(text)}
+_INDEX = fields(
+    {
+        "study": text,
+        "source": text,
+        "source_from_here": text,
+        "asked": fields(_ASKED, ("engines", "sets")),
+        "cells": each(fields(_CELL, tuple(_CELL))),
+    },
+    ("source", "asked", "cells"),
+)
 
 
 @dataclass(frozen=True)
@@ -131,8 +150,10 @@ class Store:
             raise ResultsError.unreadable(path, problem) from problem
         except ValueError as problem:
             raise ResultsError(path, f"not a study's index: {problem}") from problem
-        if not isinstance(found, dict) or not {"asked", "source", "cells"} <= found.keys():
-            raise ResultsError(path, "not a study's index")
+        try:
+            _INDEX(found)
+        except ShapeError as wrong:
+            raise ResultsError(path, f"not a study's index: {wrong}") from None
         return found
 
     def source(self) -> str:

@@ -111,7 +111,12 @@ def test_a_study_says_that_its_report_is_being_written(client: TestClient, root:
 def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: Path) -> None:
     place = root / "runs" / "theirs"
     place.mkdir(parents=True)
-    index = {"study": "x", "source": str(root.parent / "secret.yaml"), "asked": {}, "cells": []}
+    index = {
+        "study": "x",
+        "source": str(root.parent / "secret.yaml"),
+        "asked": {"engines": [], "sets": []},
+        "cells": [],
+    }
     (place / "study.json").write_text(json.dumps(index))
     refused = client.post("/api/studies", json={"resume": "runs/theirs"})
     assert refused.status_code == 403

@@ -139,7 +139,11 @@ def test_what_is_set_by_hand_outdoes_a_quick_run_and_that_the_axes(tmp_path: Pat
     ("there", "text", "message"),
     [
         ("run-1/manifest.json", "{}", "already holds results"),
-        ("study.json", '{"study": "other", "source": "", "asked": {}, "cells": []}', "holds the study other"),
+        (
+            "study.json",
+            '{"study": "other", "source": "", "asked": {"engines": [], "sets": []}, "cells": []}',
+            "holds the study other",
+        ),
     ],
 )
 def test_a_study_leaves_other_results_as_they_are(
