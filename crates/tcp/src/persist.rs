@@ -70,7 +70,7 @@ impl Connection {
     fn send_window_probe(&mut self) {
         let room = self.window_end().wrapping_sub(self.sk.snd_nxt);
         if before(self.sk.snd_nxt, self.window_end()) && self.unsent() > 0 {
-            let bytes = self.unsent().min(self.current_mss()).min(room);
+            let bytes = self.snd.buffer.first(0).min(self.current_mss()).min(room);
             let all = bytes == self.unsent();
             let fin =
                 all && self.snd.fin_queued && after(self.window_end(), self.sk.snd_nxt.wrapping_add(bytes));

@@ -189,7 +189,7 @@ impl Connection {
         }
         if is_start {
             self.snd.board.change_flags(id, BURST_START, 0);
-            self.snd.buffer.note_burst_sent();
+            self.snd.buffer.split_burst();
         } else {
             self.snd.board.change_flags(id, 0, BURST_START);
             self.snd.buffer.note_burst_acked();

@@ -20,12 +20,20 @@ const WRITE: u64 = 131_072;
 pub(crate) const SMALL_HEAD: u64 = 320 + 320;
 const SKB: u64 = 256;
 
+/// What is left to send of a buffer.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    len: u32,
+    /// The application pushed it: its end has PSH (`tcp_mark_push`).
+    pushed: bool,
+}
+
 /// Rarely needed members come first, and last those for arriving data (see `Connection`).
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct SendBuffer {
-    /// Ends of the buffers of one segment that the application pushed and that are not sent yet (`tcp_mark_push`).
-    pushes: VecDeque<u32>,
+    /// Buffers of which something was not sent yet.
+    waiting: VecDeque<Waiting>,
     /// Bytes the application wants to write that are not in the buffer yet; `u64::MAX`: without end.
     unwritten: u64,
     /// Bytes of the present write that are still to be taken.
@@ -36,11 +44,7 @@ pub(crate) struct SendBuffer {
     bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
     chunk: u32,
-    /// Payload that was put into the last buffer.
-    last: u32,
-    /// Where the first buffer ends of which some is not sent yet, if that is not the last one; behind `snd_nxt`: not known yet.
-    first_end: u32,
-    /// The latest of them (`pushed_seq`).
+    /// What the application pushed last ends here (`pushed_seq`).
     pushed: u32,
     fixed: bool,
     /// The writer found no room (`SOCK_NOSPACE`).
@@ -58,31 +62,9 @@ impl SendBuffer {
             write_left: 0,
             bursts_out: 0,
             chunk: config.mss,
-            last: 0,
-            first_end: seq,
-            pushes: VecDeque::new(),
+            waiting: VecDeque::new(),
             pushed: seq,
         }
-    }
-
-    /// More is written to the segment that ends at `end`, so the end of the former write is not that of a segment.
-    fn unmark_push(&mut self, end: u32) {
-        if self.pushes.back() == Some(&end) {
-            self.pushes.pop_back();
-        }
-    }
-
-    /// Whether the segment that ends at `end` carries PSH: the application pushed its data.
-    #[cold]
-    pub(crate) fn take_push(&mut self, end: u32) -> bool {
-        let mut found = false;
-        while let Some(&push) = self.pushes.front()
-            && !after(push, end)
-        {
-            self.pushes.pop_front();
-            found = true;
-        }
-        found
     }
 
     /// The application waits for room.
@@ -90,8 +72,21 @@ impl SendBuffer {
         self.writer_waits
     }
 
-    /// A burst left for the first time.
-    pub(crate) fn note_burst_sent(&mut self) {
+    /// `bytes` of the first buffer leave in a burst. Whether it ends a buffer that the application pushed.
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: u32) -> bool {
+        self.bursts_out += 1;
+        // A FIN may leave alone.
+        let Some(first) = self.waiting.front_mut() else { return false };
+        first.len -= bytes;
+        if first.len > 0 {
+            return false;
+        }
+        self.waiting.pop_front().is_some_and(|first| first.pushed)
+    }
+
+    /// The rest of a burst of which something before it was SACKed.
+    pub(crate) fn split_burst(&mut self) {
         self.bursts_out += 1;
     }
 
@@ -105,44 +100,53 @@ impl SendBuffer {
         self.bursts_out
     }
 
-    /// Payload of the last buffer, of `unsent` bytes; 0: all buffers were sent whole.
-    fn last_of(&self, unsent: u32) -> u32 {
-        self.last.min(unsent)
+    /// What is left to send of the last buffer; 0: all of it was sent.
+    fn last(&self) -> u32 {
+        self.waiting.back().map_or(0, |last| last.len)
     }
 
-    /// Payload from `next`, which is sent next, to the end of its buffer, of `unsent` bytes. With less than `wanted` it takes
-    /// the rest from the buffer behind it (`tcp_grow_skb`, since Linux 6.10).
-    fn first_of(&mut self, next: u32, unsent: u32, wanted: u32) -> u32 {
-        let last = self.last_of(unsent);
-        if last == unsent {
-            return unsent;
-        }
-        if !after(self.first_end, next) {
-            self.first_end = next.wrapping_add(self.chunk.min(unsent - last));
-        }
-        let own = self.first_end.wrapping_sub(next).min(unsent - last);
-        let behind = unsent - last - own;
-        let next_len = if behind == 0 { last } else { behind.min(self.chunk) };
-        let first = own + wanted.saturating_sub(own).min(next_len);
-        if first == unsent {
-            self.last = unsent;
-        }
-        self.first_end = next.wrapping_add(first);
-        first
-    }
-
-    /// Another buffer is begun at `end`, before which `unsent` bytes wait.
-    fn note_begun(&mut self, end: u32, unsent: u32) {
-        if self.last_of(unsent) == unsent {
-            self.first_end = end;
+    /// What is left to send of the first buffer. With less than `wanted` it takes the rest from the buffer behind it
+    /// (`tcp_grow_skb`, since Linux 6.10).
+    #[inline]
+    pub(crate) fn first(&mut self, wanted: u32) -> u32 {
+        match self.waiting.front() {
+            Some(first) if first.len < wanted && self.waiting.len() > 1 => self.grow_first(wanted),
+            first => first.map_or(0, |first| first.len),
         }
     }
 
-    /// Memory in use (`sk_wmem_queued`) with `queued` bytes of sequence, of which `unsent` of payload were never sent.
-    fn memory(&self, queued: u32, unsent: u32) -> u64 {
-        let last = self.last_of(unsent);
-        let waiting = (unsent - last).div_ceil(self.chunk) + u32::from(last > 0);
-        let buffers = u64::from(self.bursts_out) + u64::from(waiting);
+    fn grow_first(&mut self, wanted: u32) -> u32 {
+        let (first, next) = (self.waiting[0], self.waiting[1]);
+        let taken = next.len.min(wanted - first.len);
+        let mut grown = Waiting { len: first.len + taken, ..first };
+        if taken == next.len {
+            grown.pushed |= next.pushed;
+            self.waiting.pop_front();
+        } else {
+            self.waiting[1].len -= taken;
+        }
+        self.waiting[0] = grown;
+        grown.len
+    }
+
+    /// The application adds `bytes` to the last buffer, or to a new one.
+    fn add(&mut self, bytes: u32, is_new: bool) {
+        match self.waiting.back_mut() {
+            Some(last) if !is_new => last.len += bytes,
+            _ => self.waiting.push_back(Waiting { len: bytes, pushed: false }),
+        }
+    }
+
+    /// Whether the last buffer ends with PSH from now on. Where nothing waits, there is none.
+    fn push_last(&mut self, is_pushed: bool) {
+        if let Some(last) = self.waiting.back_mut() {
+            last.pushed = is_pushed;
+        }
+    }
+
+    /// Memory in use (`sk_wmem_queued`) with `queued` bytes of sequence.
+    fn memory(&self, queued: u32) -> u64 {
+        let buffers = u64::from(self.bursts_out) + self.waiting.len() as u64;
         u64::from(queued) + buffers * (SMALL_HEAD + SKB)
     }
 
@@ -167,17 +171,6 @@ impl Connection {
         self.snd.buffer.chunk = segments * mss;
     }
 
-    /// Segments of a full buffer.
-    pub(crate) fn chunk_segments(&self) -> u32 {
-        self.snd.buffer.chunk / self.sk.mss_cache
-    }
-
-    /// Payload not sent of the first buffer, of `unsent` bytes in all, where a burst may have `wanted`. It never spans two
-    /// buffers.
-    pub(crate) fn first_buffer(&mut self, unsent: u32, wanted: u32) -> u32 {
-        self.snd.buffer.first_of(self.sk.snd_nxt, unsent, wanted)
-    }
-
     pub(crate) fn write_bytes(&mut self, bytes: u64) {
         self.snd.buffer.unwritten = self.snd.buffer.unwritten.saturating_add(bytes);
         if self.established && !self.snd.buffer.writer_waits {
@@ -198,12 +191,7 @@ impl Connection {
     /// Memory in use (`sk_wmem_queued`).
     pub(crate) fn send_memory(&self) -> u64 {
         let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
-        self.snd.buffer.memory(end.wrapping_sub(self.sk.snd_una), self.unsent())
-    }
-
-    /// Payload of the last buffer that was not sent whole; 0: there is none.
-    fn last_buffer(&self) -> u32 {
-        self.snd.buffer.last_of(self.unsent())
+        self.snd.buffer.memory(end.wrapping_sub(self.sk.snd_una))
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
@@ -229,25 +217,22 @@ impl Connection {
     /// buffer of a connection that is not paced takes more, beyond the limit, until half of the largest window was written:
     /// then all of it is sent.
     fn take_one_buffer(&mut self) -> bool {
-        let mut begun = self.last_buffer();
+        let begun = self.snd.buffer.last();
         if self.snd.buffer.write_left == 0 {
             self.rate_check_app_limited();
             self.snd.buffer.write_left = WRITE.min(self.snd.buffer.unwritten);
-            if begun > 0 && begun < self.snd.buffer.chunk {
-                self.snd.buffer.unmark_push(self.snd.write_seq);
+            if begun < self.snd.buffer.chunk {
+                self.snd.buffer.push_last(false);
             }
         }
-        if begun == 0 || begun >= self.snd.buffer.chunk {
-            if !self.snd.buffer.has_room(self.send_memory()) {
-                self.mark_push();
-                return false;
-            }
-            let unsent = self.unsent();
-            self.snd.buffer.note_begun(self.snd.write_seq, unsent);
-            begun = 0;
+        let is_new = begun == 0 || begun >= self.snd.buffer.chunk;
+        if is_new && !self.snd.buffer.has_room(self.send_memory()) {
+            self.mark_push();
+            return false;
         }
-        let bytes = self.snd.buffer.write_left.min(u64::from(self.snd.buffer.chunk - begun));
-        self.snd.buffer.last = begun + bytes as u32;
+        let room = self.snd.buffer.chunk - if is_new { 0 } else { begun };
+        let bytes = self.snd.buffer.write_left.min(u64::from(room));
+        self.snd.buffer.add(bytes as u32, is_new);
         self.snd.buffer.write_left -= bytes;
         if self.snd.buffer.unwritten != u64::MAX {
             self.snd.buffer.unwritten -= bytes;
@@ -256,7 +241,7 @@ impl Connection {
         if self.snd.buffer.write_left == 0 || self.has_to_push() {
             self.mark_push();
             self.push_pending();
-        } else if self.unsent() == self.snd.buffer.last {
+        } else if self.snd.buffer.waiting.len() == 1 {
             self.push_one();
         }
         true
@@ -267,15 +252,11 @@ impl Connection {
         after(self.snd.write_seq, self.snd.buffer.pushed.wrapping_add(self.snd.max_window / 2))
     }
 
-    /// The writer ends, has to wait or has to push (`tcp_push`). The segment written last will carry PSH; a burst of several
-    /// carries it anyway.
+    /// The writer ends, has to wait or has to push (`tcp_push`). The segment written last will carry PSH.
     fn mark_push(&mut self) {
-        let end = self.snd.write_seq;
-        if self.unsent() > 0 && self.snd.buffer.pushed != end {
-            self.snd.buffer.pushed = end;
-            if self.chunk_segments() == 1 {
-                self.snd.buffer.pushes.push_back(end);
-            }
+        if self.unsent() > 0 {
+            self.snd.buffer.pushed = self.snd.write_seq;
+            self.snd.buffer.push_last(true);
         }
     }
 
@@ -328,68 +309,78 @@ mod tests {
     #[test]
     fn memory_is_payload_and_the_overhead_of_each_buffer() {
         let mut buffer = buffer(100_000);
-        assert_eq!(buffer.memory(0, 0), 0);
-        buffer.note_burst_sent();
-        assert_eq!(buffer.memory(SEGMENT, 0), u64::from(SEGMENT) + OVERHEAD);
+        assert_eq!(buffer.memory(0), 0);
+        buffer.add(SEGMENT, true);
+        buffer.send(SEGMENT);
+        assert_eq!(buffer.memory(SEGMENT), u64::from(SEGMENT) + OVERHEAD);
         // Five segments that wait fill two buffers and begin a third.
-        buffer.last = SEGMENT;
-        assert_eq!(buffer.memory(6 * SEGMENT, 5 * SEGMENT), u64::from(6 * SEGMENT) + 4 * OVERHEAD);
+        for segments in [2, 2, 1] {
+            buffer.add(segments * SEGMENT, true);
+        }
+        assert_eq!(buffer.memory(6 * SEGMENT), u64::from(6 * SEGMENT) + 4 * OVERHEAD);
         buffer.note_burst_acked();
-        assert_eq!(buffer.memory(5 * SEGMENT, 5 * SEGMENT), u64::from(5 * SEGMENT) + 3 * OVERHEAD);
+        assert_eq!(buffer.memory(5 * SEGMENT), u64::from(5 * SEGMENT) + 3 * OVERHEAD);
     }
 
     #[test]
     fn a_burst_ends_with_its_buffer() {
         let mut buffer = buffer(100_000);
-        // One segment waits, then a second buffer is begun behind it, and a third.
-        buffer.last = SEGMENT;
-        assert_eq!(buffer.first_of(0, SEGMENT, 0), SEGMENT);
-        buffer.note_begun(SEGMENT, SEGMENT);
-        buffer.last = 2 * SEGMENT;
-        assert_eq!(buffer.first_of(0, 3 * SEGMENT, 0), SEGMENT);
-        buffer.note_begun(3 * SEGMENT, 3 * SEGMENT);
-        buffer.last = SEGMENT;
-        assert_eq!(buffer.first_of(0, 4 * SEGMENT, 0), SEGMENT);
-        assert_eq!(buffer.first_of(SEGMENT, 3 * SEGMENT, 0), 2 * SEGMENT);
-        assert_eq!(buffer.first_of(2 * SEGMENT, 2 * SEGMENT, 0), SEGMENT);
-        assert_eq!(buffer.first_of(3 * SEGMENT, SEGMENT, 0), SEGMENT);
+        for segments in [1, 2, 1] {
+            buffer.add(segments * SEGMENT, true);
+        }
+        assert_eq!(buffer.first(0), SEGMENT);
+        buffer.send(SEGMENT);
+        assert_eq!(buffer.first(0), 2 * SEGMENT);
+        buffer.send(SEGMENT);
+        assert_eq!(buffer.first(0), SEGMENT);
+        buffer.send(SEGMENT);
+        assert_eq!((buffer.first(0), buffer.last()), (SEGMENT, SEGMENT));
+        buffer.send(SEGMENT);
+        assert_eq!((buffer.first(0), buffer.last()), (0, 0));
     }
 
     #[test]
     fn what_is_left_of_a_buffer_takes_from_the_next() {
         let mut buffer = buffer(100_000);
-        buffer.chunk = 5 * SEGMENT;
-        buffer.last = 2 * SEGMENT;
-        let waiting = 12 * SEGMENT;
-        assert_eq!(buffer.first_of(0, waiting, 3 * SEGMENT), 5 * SEGMENT);
-        let left = buffer.first_of(3 * SEGMENT, waiting - 3 * SEGMENT, 3 * SEGMENT);
-        assert_eq!(left, 3 * SEGMENT, "two and one of the next");
-        assert_eq!(buffer.first_of(6 * SEGMENT, waiting - 6 * SEGMENT, 0), 4 * SEGMENT);
-        assert_eq!(
-            buffer.first_of(9 * SEGMENT, 3 * SEGMENT, 3 * SEGMENT),
-            3 * SEGMENT,
-            "with all of the last"
-        );
-        assert_eq!(buffer.last_of(3 * SEGMENT), 3 * SEGMENT, "which is now the last");
-        buffer.last = SEGMENT;
-        buffer.first_end = SEGMENT;
-        assert_eq!(buffer.first_of(0, waiting, 9 * SEGMENT), 6 * SEGMENT, "one and the whole next, no more");
+        for segments in [5, 5, 2] {
+            buffer.add(segments * SEGMENT, true);
+        }
+        assert_eq!(buffer.first(3 * SEGMENT), 5 * SEGMENT);
+        buffer.send(3 * SEGMENT);
+        assert_eq!(buffer.first(3 * SEGMENT), 3 * SEGMENT, "two and one of the next");
+        buffer.send(3 * SEGMENT);
+        assert_eq!(buffer.first(0), 4 * SEGMENT);
+        buffer.send(3 * SEGMENT);
+        assert_eq!(buffer.first(3 * SEGMENT), 3 * SEGMENT, "with all of the last");
+        assert_eq!(buffer.last(), 3 * SEGMENT, "which is now the last");
+        for segments in [5, 1] {
+            buffer.add(segments * SEGMENT, true);
+        }
+        assert_eq!(buffer.first(9 * SEGMENT), 8 * SEGMENT, "three and the whole next, no more");
+    }
+
+    #[test]
+    fn a_buffer_that_was_pushed_ends_with_psh() {
+        let mut buffer = buffer(100_000);
+        let mut sent = |pushed: [bool; 2], wanted, bytes| {
+            for is_pushed in pushed {
+                buffer.add(2 * SEGMENT, true);
+                buffer.push_last(is_pushed);
+            }
+            buffer.first(wanted * SEGMENT);
+            let found = buffer.send(bytes * SEGMENT);
+            buffer.waiting.clear();
+            found
+        };
+        assert!(sent([true, false], 1, 2) && !sent([true, false], 1, 1) && !sent([false, true], 1, 2));
+        // One that grows keeps its mark, and has that of what it takes whole.
+        assert!(sent([true, false], 3, 3) && !sent([false, true], 3, 3) && sent([false, true], 4, 4));
     }
 
     #[test]
     fn the_limit_is_twice_what_the_application_sets() {
         let buffer = buffer(50_000);
         assert!(buffer.has_room(99_999) && !buffer.has_room(100_000));
-    }
-
-    #[test]
-    fn a_push_is_taken_with_the_segment_that_has_its_end() {
-        let mut buffer = buffer(100_000);
-        buffer.pushes.extend([2 * SEGMENT, 3 * SEGMENT]);
-        assert!(
-            !buffer.take_push(SEGMENT) && buffer.take_push(2 * SEGMENT) && !buffer.take_push(2 * SEGMENT)
-        );
-        assert!(buffer.take_push(4 * SEGMENT) && !buffer.take_push(5 * SEGMENT));
     }
 
     #[test]

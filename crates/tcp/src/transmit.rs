@@ -109,7 +109,7 @@ impl Connection {
                 0 => break,
                 quota => quota.min(max_segments),
             };
-            let first = self.first_buffer(unsent, quota.saturating_mul(mss));
+            let first = self.snd.buffer.first(quota.saturating_mul(mss));
             let is_last = first == unsent;
             if !self.next_fits_window() {
                 rwnd_limited = true;
@@ -128,12 +128,7 @@ impl Connection {
             if self.small_queue_holds_back(bytes, false) {
                 break;
             }
-            let is_pushed = if self.chunk_segments() == 1 {
-                self.snd.buffer.take_push(self.sk.snd_nxt.wrapping_add(bytes))
-            } else {
-                bytes == unsent
-            };
-            sent += self.send_burst(bytes, fin && bytes == unsent, is_pushed);
+            sent += self.send_burst(bytes, fin && bytes == unsent, false);
             if !push.is_all() {
                 break;
             }
@@ -239,13 +234,14 @@ impl Connection {
         !(is_last && self.fin_waits())
     }
 
-    /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last segment carries PSH if the
-    /// application pushed it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone. PSH tells the peer's
-    /// GRO to pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
-    /// `tcp_cleanup_rbuf`). A retransmission is without, unless the application pushed it.
+    /// Sends `bytes` of the first buffer (and the FIN) as one burst; returns its segments. The last segment carries PSH if
+    /// `push` asks for it or the application pushed the buffer and, as in `__tcp_transmit_skb`, whenever it is not alone.
+    /// PSH tells the peer's GRO to pass the burst on, and makes a reader that is quick acknowledge an odd segment
+    /// (`tcp_measure_rcv_mss`, `tcp_cleanup_rbuf`). A retransmission is without, unless the application pushed it.
     #[inline(always)]
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
         let mss = self.current_mss();
+        let push = self.snd.buffer.send(bytes) | push;
         let nothing_out = self.sk.packets_out == 0;
         self.note_data_sent();
         let mut header = self.header();
@@ -292,7 +288,6 @@ impl Connection {
                 break;
             }
         }
-        self.snd.buffer.note_burst_sent();
         self.snd.small_queue.add(bytes);
         self.sk.packets_out += count;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(count);

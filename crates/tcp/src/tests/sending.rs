@@ -214,6 +214,28 @@ fn a_writer_pushes_all_once_it_wrote_more_than_half_the_largest_window() {
     assert_eq!(sent, [10 + 20, 10, 32]);
 }
 
+/// Linux marks the buffer that it pushed (`tcp_mark_push`), so that its end has PSH if it leaves alone, too.
+#[test]
+fn a_lone_segment_has_psh_at_the_end_of_a_buffer_that_was_pushed() {
+    // Buffers of four segments, half of the largest window. Each second one is pushed, and one ends at 20001.
+    let mut t = Script::client_with_window(&plain(), "reno", 100.0, 8000);
+    t.end.sk.snd_ssthresh = 2;
+    t.write(100_000);
+    t.sent();
+    // A larger window changes nothing of them.
+    t.at(200.0, ack(8001));
+    assert_eq!(t.sent().last().map(String::as_str), Some("17001:18001 P"));
+    t.at(201.0, ack(9001));
+    assert_eq!(t.sent(), ["18001:19001"]);
+    t.at(202.0, ack(10_001));
+    assert_eq!(t.sent(), ["19001:20001 P"]);
+    // So it has when it is retransmitted.
+    t.at(302.0, ack(19_001));
+    t.sent();
+    t.at(303.0, ack(19_001).sacks(&[(20_001, 23_001)]));
+    assert_eq!(t.sent()[0], "19001:20001 P");
+}
+
 #[test]
 fn a_fixed_send_buffer_bounds_what_is_out() {
     for pacing in [true, false] {
