@@ -41,6 +41,18 @@ def test_a_buffer_of_two_packets_loses_what_it_loses_on_linux(tmp_path: Path) ->
     assert goodput[False] > 1.8 * goodput[True]
 
 
+def test_a_timeout_fires_with_a_tick(tmp_path: Path) -> None:
+    # Kernel: 9, 14 and 30 ms after the exact time; the tail loss probe before it adds up to 8 ms, the timeout up to 36.
+    path = {"rate": "16 Mbit/s", "rtt": "62 ms", "at": {"50 ms": {"up": False}, "400 ms": {"up": True}}}
+    flow = {"name": "f", "kind": "tcp", "cc": "cubic"}
+
+    def timeout(*, linux: bool) -> int:
+        done = run(tmp_path / str(linux), path, flow, linux=linux, duration="1 s")
+        return int(done.events.filter(pl.col("event") == "rto")["time"][0])
+
+    assert 4_000_000 < timeout(linux=True) - timeout(linux=False) < 44_000_000
+
+
 def _goodput(done: Run) -> float:
     late = done.intervals.filter(pl.col("time") > 5_000_000_000)
     return float(late["bytes_received"].sum()) * 8e9 / float(late["duration"].sum())

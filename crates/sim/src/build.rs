@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tcplab_control::{Control, Registry};
 use tcplab_link::component_seed;
-use tcplab_tcp::Config;
+use tcplab_tcp::{Config, Ticks};
 use tcplab_units::{Span, Time};
 
 use crate::application::Application;
@@ -19,7 +19,7 @@ use crate::network::{DirectionId, Names, Network, NodeId};
 use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
-use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Spacing, Traffic};
+use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Spacing, Timing, Traffic};
 use crate::recorder::NOWHERE;
 use crate::relay::{self, Relay};
 use crate::request::Request;
@@ -195,6 +195,13 @@ impl Source {
 /// Whether packets wait at interfaces of the host of this name.
 fn is_queued(plan: &Plan, host: &str) -> bool {
     plan.nodes.iter().any(|node| node.name == *host && node.nic.is_some())
+}
+
+/// The ticks of the host of this name, where its timers need any.
+fn ticks(plan: &Plan, host: &str) -> Option<Ticks> {
+    let node = plan.nodes.iter().find(|node| node.name == *host)?;
+    (node.timing == Timing::Linux)
+        .then(|| Ticks::new(component_seed(plan.seed, &format!("node.{host}.ticks"))))
 }
 
 /// Makes one stream.
@@ -383,8 +390,13 @@ impl Builder<'_> {
     fn settings(&self) -> Result<Option<Settings>, PlanError> {
         let Some(connections) = self.flow.traffic.connections() else { return Ok(None) };
         let [client, server] = [connections.sender, connections.receiver].map(|config| self.fitted(config));
-        let queued = [&self.flow.from, &self.flow.to].map(|name| is_queued(self.plan, name));
-        Ok(Some(Settings { control: self.control(connections.cc)?, configs: [client?, server?], queued }))
+        let hosts = [&self.flow.from, &self.flow.to];
+        Ok(Some(Settings {
+            control: self.control(connections.cc)?,
+            configs: [client?, server?],
+            queued: hosts.map(|name| is_queued(self.plan, name)),
+            ticks: hosts.map(|name| ticks(self.plan, name)),
+        }))
     }
 
     fn control(&self, cc: &Cc) -> Result<Control, PlanError> {

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
-use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Notice, Segment, TimeWait};
+use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Notice, Segment, Ticks, TimeWait};
 use tcplab_units::{Time, prefetch_part, prefetch_start};
 
 use crate::application::{Application, Context};
@@ -30,6 +30,20 @@ pub(crate) struct Settings {
     pub(crate) configs: [Config; 2],
     /// Whether the ends' hosts have interfaces at which packets wait.
     pub(crate) queued: [bool; 2],
+    /// The ticks of both ends' hosts, where their timers need any.
+    pub(crate) ticks: [Option<Ticks>; 2],
+}
+
+impl Settings {
+    /// An end of a connection comes to its host.
+    fn place(&self, connection: &mut Connection, end: usize) {
+        if self.queued[end] {
+            connection.behind_queue();
+        }
+        if let Some(ticks) = self.ticks[end] {
+            connection.tick(ticks);
+        }
+    }
 }
 
 /// A connection of a flow. Members for arriving data come first, then those for ACKs, each in lines of the processor's cache of
@@ -116,9 +130,7 @@ impl TcpStream {
                     let (settings, isn) = (&self.settings, self.initial_sequence[CLIENT]);
                     let control = settings.control.another();
                     let mut client = Connection::connect(&settings.configs[CLIENT], control, isn, now);
-                    if settings.queued[CLIENT] {
-                        client.behind_queue();
-                    }
+                    settings.place(&mut client, CLIENT);
                     self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
@@ -301,9 +313,7 @@ impl TcpStream {
             let (settings, isn) = (&self.settings, self.initial_sequence[SERVER]);
             let control = settings.control.another();
             let mut server = Connection::accept(&settings.configs[SERVER], control, isn, segment, now);
-            if settings.queued[SERVER] {
-                server.behind_queue();
-            }
+            settings.place(&mut server, SERVER);
             self.ends[SERVER] = Some(Box::new(server));
         }
     }

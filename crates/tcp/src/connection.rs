@@ -15,7 +15,7 @@ use crate::seq::before;
 use crate::timers::Timers;
 use crate::tray::Tray;
 use crate::window::ReceiveWindow;
-use crate::{Config, Segment};
+use crate::{Config, Segment, Ticks};
 
 /// The endpoint's clocks are this far ahead of the run's, so that no instant of a run is 0, which
 /// `TcpSock` and the controls take for "never".
@@ -301,6 +301,14 @@ impl Connection {
     pub fn read(&mut self, max: u64, now: Time) -> u64 {
         self.set_now(now);
         self.read_bytes(max)
+    }
+
+    /// Its timers fire with the ticks of a host, not on time: those for pacing, compressed ACKs and GRO alone have a finer clock.
+    pub fn tick(&mut self, ticks: Ticks) {
+        self.timers.ticks = Some(ticks);
+        if self.timers.xmit != Time::NEVER {
+            self.timers.xmit = ticks.fire(self.now, self.timers.xmit.since(self.now));
+        }
     }
 
     /// A segment arrived.

@@ -305,7 +305,7 @@ impl Connection {
             ato = ato.min(maximum);
         }
         ato = ato.min(DELAY_MAX_US);
-        let mut due = self.now + Span::from_us(ato);
+        let mut due = self.timers.fire(self.now, Span::from_us(ato));
         if delack.timer {
             if self.timers.delayed_ack <= self.now + Span::from_us(ato / 4) {
                 self.send_ack();

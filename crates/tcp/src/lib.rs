@@ -34,6 +34,7 @@ mod sender;
 mod seq;
 mod small_queue;
 mod sndbuf;
+mod ticks;
 mod time_wait;
 mod timeout;
 mod timers;
@@ -47,6 +48,7 @@ pub use connection::{Connection, Counters, Info, Notice, Outbox};
 pub use ecn::EcnFeedback;
 pub use segment::Segment;
 pub use tcplab_plan::{Ecn, TcpSettings as Config};
+pub use ticks::Ticks;
 pub use time_wait::TimeWait;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use tcplab_units::{Span, Time};
 
-use crate::Connection;
+use crate::{Connection, Ticks};
 
 /// The purpose of the sender's single timer (Linux `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct Timers {
     pub compressed_ack: Time,
     pub pacing: Time,
     pub gro: Time,
+    /// With which all but the last three fire; none: they fire on time.
+    pub ticks: Option<Ticks>,
 }
 
 impl Timers {
@@ -39,12 +41,19 @@ impl Timers {
             compressed_ack: Time::NEVER,
             pacing: Time::NEVER,
             gro: Time::NEVER,
+            ticks: None,
         }
     }
 
     #[inline]
     pub(crate) fn next(&self) -> Time {
         self.xmit.min(self.delayed_ack).min(self.compressed_ack).min(self.pacing).min(self.gro)
+    }
+
+    /// When a timer fires that is set at `now` to `wait`.
+    #[inline]
+    pub(crate) fn fire(&self, now: Time, wait: Span) -> Time {
+        self.ticks.map_or(now + wait, |ticks| ticks.fire(now, wait))
     }
 
     pub(crate) fn stop_xmit(&mut self) {
@@ -70,7 +79,7 @@ impl Connection {
 
     fn arm(&mut self, pending: Pending, wait: Span) {
         self.timers.pending = pending;
-        self.timers.xmit = self.now + wait.min(Span::from_us(RTO_MAX_US));
+        self.timers.xmit = self.timers.fire(self.now, wait.min(Span::from_us(RTO_MAX_US)));
     }
 
     /// Serves every timer whose time has come.

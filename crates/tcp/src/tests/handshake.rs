@@ -5,7 +5,7 @@ use tcplab_units::Time;
 use super::pair::control;
 use super::script::{Script, at, plain, segment};
 use crate::segment::{ACK, SYN, Segment};
-use crate::{Config, Connection, Notice};
+use crate::{Config, Connection, Notice, Ticks};
 
 #[test]
 fn the_syn_carries_linux_options() {
@@ -33,6 +33,18 @@ fn the_syn_ack_answers_with_what_was_offered() {
     let reply = end.poll_transmit(Time::ZERO).expect("the SYN-ACK");
     assert_eq!((reply.window_scale, reply.sack_permitted, reply.has_timestamp), (255, false, false));
     assert_eq!(end.info(Time::ZERO).mss, 536);
+}
+
+/// Measured on Linux 6.18 with 250 ticks in a second.
+#[test]
+fn a_host_that_ticks_retransmits_a_syn_up_to_eight_ticks_late() {
+    let waits = (0..200u64).map(|number| {
+        let mut client = Connection::connect(&plain(), control("reno"), 0, Time::ZERO);
+        client.tick(Ticks::new(number * 12_347));
+        client.poll_timeout().as_us()
+    });
+    let (earliest, latest) = waits.fold((u64::MAX, 0), |(low, high), wait| (low.min(wait), high.max(wait)));
+    assert!((1_000_000..1_004_000).contains(&earliest) && (1_028_000..=1_032_000).contains(&latest));
 }
 
 #[test]
