@@ -53,6 +53,32 @@ def test_a_timeout_fires_with_a_tick(tmp_path: Path) -> None:
     assert 4_000_000 < timeout(linux=True) - timeout(linux=False) < 44_000_000
 
 
+def test_what_arrives_together_is_read_together(tmp_path: Path) -> None:
+    # A full window grows no more, so that Linux leaves the ACK to the application's read: one for eight frames.
+    nodes = ["s", {"name": "ap", "kind": "router"}, "x"]
+    links = [
+        {"ends": ["s", "ap"], "delay": "30 ms"},
+        {"ends": ["ap", "x"], "medium": "air", "rate": "40 Mbit/s"},
+    ]
+    flow = {"name": "f", "from": "s", "to": "x", "kind": "tcp", "cc": "reno", "receive_buffer": "67 kB"}
+
+    def data_of_an_ack(timing: str) -> float:
+        network = {
+            "nodes": nodes,
+            "media": [{"name": "air", "aggregation": {"frames": 8}}],
+            "links": links,
+            "hosts": {"timing": timing},
+        }
+        scenario = {"tcplab": 1, "name": "together", "network": network, "flows": [flow], "duration": "2 s"}
+        done = tcplab.run(scenario, engine="sim", output=tmp_path / timing)
+        sent = done.queues.filter(pl.col("link") == "ap-x").group_by("direction").agg(pl.col("packets_out").max())
+        packets = dict(sent.iter_rows())
+        return float(packets["forward"] / packets["backward"])
+
+    assert data_of_an_ack("linux") > 4
+    assert data_of_an_ack("ideal") < 2
+
+
 def _goodput(done: Run) -> float:
     late = done.intervals.filter(pl.col("time") > 5_000_000_000)
     return float(late["bytes_received"].sum()) * 8e9 / float(late["duration"].sum())

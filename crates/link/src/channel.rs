@@ -53,6 +53,11 @@ impl<P: Packet> Channel<P> {
         self.delay_line.set_wake_up(WakeUp::new(seed));
     }
 
+    /// Whether it takes time.
+    pub(crate) fn wakes_up(&self) -> bool {
+        self.delay_line.wakes_up()
+    }
+
     /// Packets on their way.
     #[inline]
     pub(crate) fn line(&mut self) -> &mut DelayLine<P> {

@@ -64,6 +64,10 @@ impl<P> DelayLine<P> {
         self.wake_up = Some(wake_up);
     }
 
+    pub(crate) fn wakes_up(&self) -> bool {
+        self.wake_up.is_some()
+    }
+
     /// Sends `packet` off at `departed` to arrive after `delay`, or as soon after its predecessor as it may.
     ///
     /// Where the delay has fallen, packets are held back so that none overtakes, and let go at no more than

@@ -183,6 +183,11 @@ impl<P: Packet> Link<P> {
         self.channel.upcoming(ahead)
     }
 
+    /// The packet that the host at the far end handles with the one that arrived last, at `now`: both arrived before it woke up.
+    pub fn arrived_meanwhile(&self, now: Time) -> Option<&P> {
+        (self.channel.wakes_up() && self.channel.next_arrival() <= now).then(|| self.upcoming(0))?
+    }
+
     /// `upcoming` will be asked soon for the packet that arrives after `ahead` others.
     #[inline]
     pub fn prefetch(&self, ahead: usize) {

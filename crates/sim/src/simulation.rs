@@ -48,6 +48,8 @@ pub struct Simulation {
     events_left: u64,
     /// The latest time at which a node was served ahead of the present.
     furthest: Time,
+    /// Hosts take time, so that packets are handled together.
+    hosts_wake_up: bool,
     done: bool,
     plan: Plan,
 }
@@ -148,6 +150,7 @@ impl Simulation {
             events: 0,
             events_left: 0,
             furthest: Time::ZERO,
+            hosts_wake_up: plan.nodes.iter().any(|node| !node.timing.is_ideal()),
             done: false,
             look_ahead: look_ahead::pays(count).then(|| LookAhead::new(directions)),
             streams,
@@ -365,7 +368,8 @@ impl Simulation {
                 } else if look_ahead::pays_for_bodies(&self.sim) {
                     look_ahead::look_ahead_at_bodies(&self.sim, direction);
                 }
-                finished = self.hand_over::<M>(packet, node);
+                let more = self.hosts_wake_up && self.brings_more(direction, &packet);
+                finished = self.hand_over::<M>(packet, node, more);
                 let next = self.sim.network.link(direction).next_event();
                 if next > batch.present && !self.goes_on::<M>(direction, next, finished, &mut batch) {
                     break next;
@@ -413,6 +417,17 @@ impl Simulation {
         true
     }
 
+    /// Whether the host handles the next packet of `direction` with `packet`, which has arrived, and it is of the same stream.
+    #[cold]
+    fn brings_more(&self, direction: DirectionId, packet: &Packet) -> bool {
+        let next = self.sim.network.peek(direction).arrived_meanwhile(self.sim.now());
+        next.is_some_and(|next| {
+            next.stream() == packet.stream()
+                && next.destination() == packet.destination()
+                && !next.is_corrupted()
+        })
+    }
+
     /// Whether the next packet of `direction` makes the endpoint that it is for acknowledge data, at most.
     #[inline]
     fn only_acknowledges(&self, direction: DirectionId) -> bool {
@@ -436,9 +451,9 @@ impl Simulation {
         }
     }
 
-    /// `packet` arrives at `node`; whether its stream is finished.
+    /// `packet` arrives at `node`, and with it perhaps `more` of its stream; whether this is finished.
     #[inline]
-    fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId) -> bool {
+    fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId, more: bool) -> bool {
         self.sim.packets += 1;
         let place = self.sim.recorder.place(packet.stream());
         // Packets are of streams at work: others have none on their way.
@@ -450,7 +465,7 @@ impl Simulation {
         } else {
             match receiver.endpoints.relays.at(node) {
                 Some(number) => receiver.arrive_at_relay::<M>(number, &packet, &mut self.sim),
-                None => receiver.receive::<M>(&packet, &mut self.sim),
+                None => receiver.receive::<M>(&packet, more, &mut self.sim),
             }
         }
         let finished = receiver.done || receiver.finished();

@@ -230,11 +230,11 @@ impl Stream {
         }
     }
 
-    /// A packet of the stream arrived at the end it was sent to.
+    /// A packet of the stream arrived at the end it was sent to, and with it `more`.
     #[inline]
-    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, sim: &mut SimContext) {
+    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, more: bool, sim: &mut SimContext) {
         match &mut self.kind {
-            StreamKind::Tcp(tcp) => tcp.receive::<M>(packet, &self.endpoints, sim),
+            StreamKind::Tcp(tcp) => tcp.receive::<M>(packet, more, &self.endpoints, sim),
             _ => self.receive_datagram::<M>(packet, sim),
         }
     }

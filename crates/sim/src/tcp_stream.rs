@@ -157,11 +157,12 @@ impl TcpStream {
         self.return_outbox(end, sim);
     }
 
-    /// A segment arrived at the end it was sent to.
+    /// A segment arrived at the end it was sent to. The application reads when no `more` are to be handled with it.
     #[inline]
     pub(crate) fn receive<M: Mode>(
         &mut self,
         packet: &Packet,
+        more: bool,
         endpoints: &FlowEndpoints,
         sim: &mut SimContext,
     ) {
@@ -171,8 +172,15 @@ impl TcpStream {
             return self.receive_without_end::<M>(packet, endpoints, sim);
         };
         connection.lend_outbox(&mut sim.outbox);
+        if more {
+            connection.read_at_once(false);
+        }
         if let Some(segment) = sim.bodies.segment(packet) {
             connection.handle_segment(segment, now);
+        }
+        if !more && !connection.reads_at_once() {
+            connection.read_at_once(true);
+            connection.read(u64::MAX, now);
         }
         sim.bodies.release(packet.body());
         self.drive::<M>(end, endpoints, sim);
@@ -468,7 +476,7 @@ impl TcpStream {
     fn deliver(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) -> bool {
         let Some(connection) = &mut self.ends[end] else { return false };
         let received = connection.bytes_received();
-        if received == self.delivered[end] {
+        if received == self.delivered[end] || !connection.reads_at_once() {
             return false;
         }
         self.delivered[end] = received;

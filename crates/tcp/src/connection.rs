@@ -292,9 +292,15 @@ impl Connection {
         self.snd.fin_sent
     }
 
-    /// Whether the application reads at once whatever arrives (true unless changed).
+    /// Sets whether the application reads at once whatever arrives (true unless changed).
     pub fn read_at_once(&mut self, yes: bool) {
         self.rcv.reads_at_once = yes;
+    }
+
+    /// Whether it does.
+    #[inline]
+    pub fn reads_at_once(&self) -> bool {
+        self.rcv.reads_at_once
     }
 
     /// The application reads up to `max` bytes; returns how many there were.
