@@ -42,7 +42,7 @@ def test_a_buffer_of_two_packets_loses_what_it_loses_on_linux(tmp_path: Path) ->
 
 
 def test_a_timeout_fires_with_a_tick(tmp_path: Path) -> None:
-    # Kernel: 9, 14 and 30 ms after the exact time; the tail loss probe before it adds up to 8 ms, the timeout up to 36.
+    # Kernel: 9, 14 and 30 ms after the exact time, for the tail loss probe before it and the timeout.
     path = {"rate": "16 Mbit/s", "rtt": "62 ms", "at": {"50 ms": {"up": False}, "400 ms": {"up": True}}}
     flow = {"name": "f", "kind": "tcp", "cc": "cubic"}
 
@@ -54,7 +54,7 @@ def test_a_timeout_fires_with_a_tick(tmp_path: Path) -> None:
 
 
 def test_what_arrives_together_is_read_together(tmp_path: Path) -> None:
-    # A full window grows no more, so that Linux leaves the ACK to the application's read: one for eight frames.
+    # A full window grows no more, so that Linux leaves the ACK to the application's read. Kernel: 3.3 to 4.2.
     nodes = ["s", {"name": "ap", "kind": "router"}, "x"]
     links = [
         {"ends": ["s", "ap"], "delay": "30 ms"},
@@ -71,7 +71,11 @@ def test_what_arrives_together_is_read_together(tmp_path: Path) -> None:
         }
         scenario = {"tcplab": 1, "name": "together", "network": network, "flows": [flow], "duration": "2 s"}
         done = tcplab.run(scenario, engine="sim", output=tmp_path / timing)
-        sent = done.queues.filter(pl.col("link") == "ap-x").group_by("direction").agg(pl.col("packets_out").max())
+        sent = (
+            done.queues.filter(pl.col("link") == "ap-x")
+            .group_by("direction")
+            .agg(pl.col("packets_out").max())
+        )
         packets = dict(sent.iter_rows())
         return float(packets["forward"] / packets["backward"])
 

@@ -50,6 +50,11 @@ pub(crate) trait Application: core::fmt::Debug + Send + Sync {
         true
     }
 
+    /// Bytes with which the client and the server begin before the payload: they do not count as such.
+    fn preamble(&self) -> [u64; 2] {
+        [0; 2]
+    }
+
     /// The end that sends most of the payload.
     fn data_end(&self) -> usize {
         CLIENT

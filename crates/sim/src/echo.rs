@@ -9,6 +9,12 @@ use tcplab_units::{Span, Time};
 use crate::application::{Application, Context};
 use crate::tcp_stream::SERVER;
 
+/// Bytes of the greeting with which a client begins, without its sizes, and of each of these (`crates/traffic/src/echo/wire.rs`).
+const GREETING: u64 = 54;
+const SIZE: u64 = 4;
+/// Bytes of the server's answer to it.
+const ANSWER: u64 = 14;
+
 /// The work of a flow's clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
@@ -29,6 +35,11 @@ impl Job {
         let trips = iterations.saturating_mul(sizes.len() as u64).saturating_mul(u64::from(clients));
         let head = if trips > MAX_ECHO_ROWS { warmup.max(ECHO_HEAD) } else { u64::MAX };
         Job { sizes: sizes.into(), iterations, interval, head }
+    }
+
+    /// Bytes of the client's greeting.
+    fn greeting(&self) -> u64 {
+        GREETING + SIZE * self.sizes.len() as u64
     }
 
     fn size(&self, at: Place) -> Option<u64> {
@@ -60,16 +71,20 @@ pub(crate) struct Echo {
     job: Job,
     stop: Time,
     client: Place,
-    /// Bytes the client has when the present echo is complete.
+    /// Bytes the client has when the present echo is complete; before the first one, when its greeting is answered.
     awaited: u64,
+    /// It is.
+    answered: bool,
     issued: Option<Time>,
     /// The connection has been asked for. The next wake-up is the gate's then.
     opened: bool,
     stopped: bool,
     left: bool,
     server: Place,
-    /// Bytes the server has when the message it is receiving is complete.
+    /// Bytes the server has when the message it is receiving is complete; before the first one, the greeting.
     expected: u64,
+    /// The server has answered it.
+    greeted: bool,
     tally: Option<Box<EchoTally>>,
 }
 
@@ -87,19 +102,21 @@ enum Next {
 impl Echo {
     /// A client that does `job`, and sends nothing from `stop` on.
     pub(crate) fn new(job: Job, stop: Time) -> Echo {
-        let expected = job.size(Place::default()).unwrap_or(u64::MAX);
+        let expected = job.greeting();
         let tally = (job.head < job.iterations).then(Box::default);
         Echo {
             job,
             stop,
             client: Place::default(),
-            awaited: 0,
+            awaited: ANSWER,
+            answered: false,
             issued: None,
             opened: false,
             stopped: false,
             left: false,
             server: Place::default(),
             expected,
+            greeted: false,
             tally,
         }
     }
@@ -128,7 +145,14 @@ impl Echo {
     /// Data arrived at the server; whether it completed a message, which is sent back at once.
     fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
         let mut acted = false;
-        while server.bytes_received() >= self.expected
+        if !self.greeted && server.bytes_received() >= self.expected {
+            server.write(ANSWER, now);
+            self.greeted = true;
+            self.expected += self.job.size(self.server).unwrap_or(u64::MAX / 2);
+            acted = true;
+        }
+        while self.greeted
+            && server.bytes_received() >= self.expected
             && let Some(size) = self.job.size(self.server)
         {
             server.write(size, now);
@@ -147,11 +171,13 @@ impl Echo {
         names: (Symbol, u64),
         tables: (&mut Echoes, &mut EchoBatches),
     ) -> Option<Next> {
-        let issued = self.issued?;
         if client.bytes_received() < self.awaited {
             return None;
         }
-        self.issued = None;
+        if !std::mem::replace(&mut self.answered, true) {
+            return Some(Next::Gate);
+        }
+        let issued = self.issued.take()?;
         let place = self.client;
         self.client = place.next(&self.job);
         self.record(place, issued, now.since(issued), names, tables.0);
@@ -204,9 +230,9 @@ impl Application for Echo {
         self.leave_if_done(false, context);
     }
 
-    fn on_established(&mut self, _client: &mut Connection, context: &mut Context) -> bool {
-        context.arrive_at_gate();
-        false
+    fn on_established(&mut self, client: &mut Connection, context: &mut Context) -> bool {
+        client.write(self.job.greeting(), context.now());
+        true
     }
 
     fn on_data(&mut self, end: usize, connection: &mut Connection, context: &mut Context) -> bool {
@@ -237,6 +263,10 @@ impl Application for Echo {
         {
             tally.pour(names.0, names.1, self.job.size(self.client).unwrap_or(0), tables.0, tables.1);
         }
+    }
+
+    fn preamble(&self) -> [u64; 2] {
+        [self.job.greeting(), ANSWER]
     }
 
     fn complete(&self, _received: u64, _end: Time, _ended: bool) -> bool {

@@ -42,7 +42,7 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
     for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, connection) in tcp.senders() {
-            socket(sim, stream.endpoints.stream, end, connection, &mut names);
+            socket(sim, stream.endpoints.stream, (end, tcp.preamble(end)), connection, &mut names);
         }
         for (node, both) in tcp.legs(now) {
             let node = &plan.nodes[usize::from(node)].name;
@@ -57,16 +57,17 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
     tables.gauges.reserve(expected(tables.gauges.rows(), rows_before[1]));
 }
 
-/// The row of a socket, and those of its control's gauges.
+/// The row of a socket that sends `preamble` bytes before its payload, and those of its control's gauges.
 pub(crate) fn socket<'a>(
     sim: &mut SimContext,
     stream: u32,
-    end: usize,
+    (end, preamble): (usize, u64),
     connection: &'a Connection,
     names: &mut Names<'a>,
 ) {
     let now = sim.now();
-    let info = connection.info(now);
+    let mut info = connection.info(now);
+    info.bytes_acked = info.bytes_acked.saturating_sub(preamble);
     let node = sim.recorder.end(stream, end);
     let state = names.state.symbol(state_name(info.ca_state), sim);
     let telemetry = connection.control().telemetry();

@@ -456,7 +456,13 @@ impl TcpStream {
         if sim.recorder.samples_sockets()
             && let Some((_, connection)) = self.senders().find(|sender| sender.0 == end)
         {
-            samplers::socket(sim, endpoints.stream, end, connection, &mut Names::default());
+            samplers::socket(
+                sim,
+                endpoints.stream,
+                (end, self.preamble(end)),
+                connection,
+                &mut Names::default(),
+            );
         }
         self.left[end] = true;
     }
@@ -533,7 +539,8 @@ impl TcpStream {
 
     /// Payload bytes that arrived: at the server for a bulk transfer, at both ends for requests.
     pub(crate) fn bytes_received(&self) -> u64 {
-        self.delivered[CLIENT] + self.delivered[SERVER]
+        let of = |end: usize| self.delivered[end].saturating_sub(self.preamble(1 - end));
+        of(CLIENT) + of(SERVER)
     }
 
     /// The ends that send payload and whose applications have a socket that is connected, with which end it is.
@@ -542,6 +549,11 @@ impl TcpStream {
             let connection = self.ends[end].as_deref().filter(|connection| connection.was_established())?;
             Some((end, connection))
         })
+    }
+
+    /// Bytes that `end` sends before its payload.
+    pub(crate) fn preamble(&self, end: usize) -> u64 {
+        self.application.preamble()[end]
     }
 
     /// Whether `end` sends payload.
@@ -563,8 +575,10 @@ impl TcpStream {
                 (None, Some(remains)) => remains.counters[end],
                 (None, None) => continue,
             };
-            sum.bytes_sent += counters.bytes_sent;
-            sum.segments_sent += counters.segments_sent;
+            let preamble = self.preamble(end);
+            let is_begun = preamble > 0 && counters.bytes_sent > 0;
+            sum.bytes_sent += counters.bytes_sent.saturating_sub(preamble);
+            sum.segments_sent += counters.segments_sent - u64::from(is_begun);
             sum.retransmits += counters.retransmits;
             sum.rtos += counters.rtos;
             sum.losses_detected += counters.losses_detected;

@@ -32,6 +32,21 @@ fn a_small_echo_takes_the_round_trip_and_both_serialisations() {
     assert_eq!(run.tables.flows.complete.get(run.flow("e")), Some(true));
 }
 
+/// As on the kernel: with 58 bytes and 14, which no figure counts.
+#[test]
+fn client_and_server_greet_each_other_before_the_first_message() {
+    let both_ways = || direction(100_000_000, 10 * MS);
+    let run = run(&path(both_ways(), both_ways(), vec![echo(json!({"sizes": [1000], "iterations": 2}))]));
+    // SYN, SYN-ACK, ACK and greeting, ACK and answer: so many bytes are their frames.
+    let first = 40 * MS as i64 + 80 * (74 + 74 + 66 + 124 + 66 + 80);
+    assert_eq!(run.tables.echoes.time.get(0), Some(first));
+    let (flows, row) = (&run.tables.flows, run.flow("e"));
+    let counts =
+        [&flows.bytes_sent, &flows.bytes_received, &flows.segments_sent].map(|column| column.get(row));
+    assert_eq!(counts, [Some(4000), Some(4000), Some(4)]);
+    assert_eq!(run.tables.sockets.bytes_acked.iter().flatten().max(), Some(2000));
+}
+
 #[test]
 fn serialisation_explains_the_slope() {
     let run = run(&lan(vec![echo(json!({}))]));

@@ -20,7 +20,7 @@ const WRITE: u64 = 131_072;
 pub(crate) const SMALL_HEAD: u64 = 320 + 320;
 const SKB: u64 = 256;
 
-/// What is left to send of a buffer.
+/// The rest of a buffer, which was not sent yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     len: u32,
@@ -44,7 +44,7 @@ pub(crate) struct SendBuffer {
     bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
     chunk: u32,
-    /// What the application pushed last ends here (`pushed_seq`).
+    /// End of the last push (`pushed_seq`).
     pushed: u32,
     fixed: bool,
     /// The writer found no room (`SOCK_NOSPACE`).
@@ -100,12 +100,12 @@ impl SendBuffer {
         self.bursts_out
     }
 
-    /// What is left to send of the last buffer; 0: all of it was sent.
+    /// Payload of the last buffer that was not sent yet; 0: all of it was.
     fn last(&self) -> u32 {
         self.waiting.back().map_or(0, |last| last.len)
     }
 
-    /// What is left to send of the first buffer. With less than `wanted` it takes the rest from the buffer behind it
+    /// Payload of the first buffer that was not sent yet. With less than `wanted` it takes the rest from the buffer behind it
     /// (`tcp_grow_skb`, since Linux 6.10).
     #[inline]
     pub(crate) fn first(&mut self, wanted: u32) -> u32 {
