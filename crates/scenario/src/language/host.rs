@@ -85,7 +85,8 @@ pub(crate) struct HostSettings {
     #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) slow_start_after_idle: Option<bool>,
     /// How long it takes to notice what arrives (default `ideal`: no time). `linux` is as measured on Linux: some 25 µs, and
-    /// what arrives meanwhile is handled with it. For the simulator: real hosts take the time that they take.
+    /// what arrives meanwhile is handled with it. Its timers fire with ticks of 4 ms. For the simulator: real hosts take the
+    /// time that they take.
     #[schemars(extend("default" = "ideal"))]
     pub(crate) timing: Option<Timing>,
     /// How fast its network interfaces send; what they have not sent yet waits in the host, where its TCP sees it.
