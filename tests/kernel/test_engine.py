@@ -101,7 +101,9 @@ def test_the_initial_window_is_the_one_asked_for(run: Callable[..., Run]) -> Non
     def first(window: int) -> int:
         path = {**PATH, "rtt": "900 ms", "left": {"initial_window": f"{window} packets"}}
         done = run({"path": path}, [{"name": "f", "kind": "tcp"}], duration="1.7 s")
-        return int(done.sockets["cwnd"].drop_nulls()[-1])
+        # A busy machine may end the run later.
+        begun = done.sockets.filter(pl.col("bytes_acked") < 1000)
+        return int(begun["cwnd"].drop_nulls()[-1])
 
     assert (first(4), first(20)) == (4, 20)
 

@@ -139,7 +139,8 @@ fn pauses_are_silent_and_the_rate_holds_between_them() {
     for (interval, (bytes, due)) in arrived.iter().zip(due).enumerate() {
         assert!(*bytes <= (due + 2) * 1000, "{bytes} of {due} kB due in interval {interval}: {arrived:?}");
     }
-    assert_eq!(arrived.last(), Some(&400_000), "{arrived:?}");
+    // A reader that was held back has no room for some of them.
+    assert_eq!(lab.rows("flows", "a")[0]["segments_sent"], 400, "{arrived:?}");
 }
 
 #[test]
