@@ -64,7 +64,7 @@ enum Command {
     Route { plan: Box<Plan> },
     /// Stay up when the input ends, until `down`. `about` is returned with `status`.
     Hold { about: Value },
-    /// Pass commands on, and take another description, unless the present one is no longer that of `revision`.
+    /// Relay commands and replace the description, if its revision is still `revision`.
     Change { revision: u64, child: String, commands: Vec<Value>, about: Value },
     /// The lab's description, and its processes.
     Status,

@@ -1,11 +1,10 @@
 //! A connection: its two endpoints and the applications at both ends.
 
-use std::mem::offset_of;
 use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Notice, Segment, Ticks, TimeWait};
-use tcplab_units::{Time, prefetch_part, prefetch_start};
+use tcplab_units::Time;
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
@@ -17,6 +16,8 @@ use crate::relay::{Hop, Leg, Relay};
 use crate::samplers::{self, Names};
 use crate::sim_context::{SimContext, Timer};
 use crate::stream::FlowEndpoints;
+
+mod prefetch;
 
 /// The end at the flow's `from`, which opens the connection.
 pub(crate) const CLIENT: usize = 0;
@@ -266,46 +267,6 @@ impl TcpStream {
         if let (Some(relay), Body::Tcp(segment)) = (self.relays.get_mut(number), body) {
             let application = &mut *self.application;
             relay.receive::<M>(segment, forward, &mut Hop { number, endpoints, application }, sim);
-        }
-    }
-
-    /// A segment will arrive soon: asks for the memory that it will need of this, whatever it brings.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        prefetch_start(self);
-    }
-
-    /// The same, for the end that it is sent to, and for what an ACK needs besides.
-    #[inline]
-    pub(crate) fn prefetch_end(&self, forward: bool) {
-        let brings_acks = self.brings_acks(forward);
-        if brings_acks {
-            prefetch_part::<
-                { offset_of!(TcpStream, window) },
-                { offset_of!(TcpStream, rtt) + Histogram::RECENT },
-            >(self);
-        }
-        if let Some(end) = &self.ends[usize::from(forward)] {
-            end.prefetch(!brings_acks);
-        }
-    }
-
-    /// The same, for what the end points to, where it is not data that arrive.
-    #[inline]
-    pub(crate) fn prefetch_behind_end(&self, forward: bool) {
-        if self.brings_acks(forward)
-            && let Some(end) = &self.ends[usize::from(forward)]
-        {
-            end.prefetch_behind();
-        }
-    }
-
-    /// The counters of the ends that send payload will be read soon.
-    pub(crate) fn prefetch_counters(&self) {
-        for end in [CLIENT, SERVER].into_iter().filter(|end| self.sends(*end)) {
-            if let Some(connection) = &self.ends[end] {
-                connection.prefetch_counters();
-            }
         }
     }
 

@@ -44,7 +44,7 @@ _WIDE = 20
 def figures(
     study: Study, summary: Callable[[str | None], StudySummary], results: pl.DataFrame, store: Store
 ) -> list[Chart | Heatmap]:
-    """The charts of all families, each with its values of the axes of its family in its title."""
+    """Every chart of a study. Of the several that a plot has, each is named by its values."""
     return [
         replace(chart, name=f"{chart.name}-{index + 1}_{slug(values)}", title=chart.title + of_all(values))
         if (values := family.values(index))
