@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tcplab.plan.flow_direction import data_ends, goes_both_ways
 from tcplab.plan.kinds import kind_of
-from tcplab.plan.paths import Hop, bottlenecks, data_path, mean_rate, rate_at, settings, trace_bits
+from tcplab.plan.paths import Hop, base_rtt, bottlenecks, data_path, mean_rate, rate_at, settings, trace_bits
 from tcplab.plan.types import DirectionKey, Flow
 from tcplab.results.run import Run
 
@@ -189,17 +189,21 @@ class Samples:
 
         A receiver knows of a loss by the next datagram, which may come long after the lost one. So losses
         are divided by arrivals and losses, not by what was sent meanwhile. Those behind the last arrival may
-        be known only when the flow has ended. Where no datagram comes of a stream, all that it sent is lost.
+        be known only when the flow has ended. Where no datagram comes of a stream, all that it sent is lost
+        that could have come before the run's end.
         """
         planned = self.plan_flow(flow)
         payload = planned.get("payload") if planned else None
         rows = self._by_flow("intervals").get(flow)
-        if rows is None or not payload:
+        if rows is None or planned is None or not payload:
             return math.nan
         rows = rows.filter(pl.col("time") > start)
         if rows["lost"].null_count() == len(rows):
             return math.nan
-        streams = rows.group_by("stream").agg(pl.col("bytes_sent", "bytes_received", "lost").sum())
+        delay = sum(int(settings(self.plan, hop).get("delay") or 0) for hop in data_path(self.plan, planned))
+        could_arrive = pl.col("time") - pl.col("duration") < self.plan["duration"] - delay
+        sent = pl.col("bytes_sent").filter(could_arrive)
+        streams = rows.group_by("stream").agg(sent.sum(), pl.col("bytes_received", "lost").sum())
         # A late datagram takes back a loss, which may have been counted before `start`.
         lost = pl.col("lost").clip(lower_bound=0)
         known = pl.col("bytes_received") / payload + lost
@@ -403,9 +407,15 @@ class Samples:
     def ping_losses(self, flow: str, start: float) -> float:
         """Share of the probes sent from `start` on that were lost; NaN without probes.
 
-        A flow ends with its last reply. Probes sent later are lost all the same.
+        A flow ends with its last reply. Probes sent later are lost all the same, but for those that may be on
+        their way when the run ends: sent within an RTT, the longest seen, before.
         """
-        rows = self.rows("pings", flow).filter(pl.col("time") >= start)
+        rows = self.rows("pings", flow)
+        if rows.is_empty():
+            return math.nan
+        planned = self.plan_flow(flow)
+        rtt: Any = rows["rtt"].max() or (planned and base_rtt(self.plan, planned)) or 0
+        rows = rows.filter(pl.col("time") >= start, pl.col("time") < self.plan["duration"] - rtt)
         return float(rows["lost"].cast(pl.Float64()).mean()) if len(rows) else float("nan")  # type: ignore[arg-type]
 
     def hops(self) -> list[Hop]:

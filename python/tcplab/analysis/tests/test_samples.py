@@ -134,7 +134,7 @@ def test_streams_sampled_at_one_time_share_its_duration(tmp_path: Path) -> None:
 
 def test_a_probe_belongs_to_the_time_in_which_it_was_sent(tmp_path: Path) -> None:
     lost = [True, False, False, True]
-    pings = [{"time": at * SECOND, "flow": "one", "lost": one} for at, one in enumerate(lost)]
+    pings = [{"time": at * SECOND, "flow": "one", "rtt": None, "lost": one} for at, one in enumerate(lost)]
     one = samples(tmp_path, pings=pings)
     assert one.ping_losses("one", 0) == 1 / 2
     assert one.ping_losses("one", SECOND) == 1 / 3
@@ -168,6 +168,20 @@ def test_probes_lost_after_the_last_reply_count(tmp_path: Path) -> None:
     flows = [span("one", 0, 100 * MS, kind="ping")]
     (row,) = summary(recorded(tmp_path, pinging, flows=flows, pings=probes)).flows
     assert row.figures["loss_rate"].value == 3 / 4
+
+
+def test_probes_on_their_way_when_the_run_ends_are_not_lost(tmp_path: Path) -> None:
+    pinging = plan({"one": "reno"}, shared=True, seconds=4)
+    pinging["flows"][0].update(kind="ping", cc=None, interval=SECOND, payload=56, count=None)
+    rtts = (1500 * MS, None, 1200 * MS, None)
+    pings = [
+        {"time": at * SECOND, "flow": "one", "stream": 0, "seq": at, "rtt": rtt, "lost": rtt is None}
+        for at, rtt in enumerate(rtts)
+    ]
+    assert samples(tmp_path / "some", pinging, pings=pings).ping_losses("one", 0) == 1 / 3
+    # A run as short as the base RTT of 100 ms.
+    pinging["duration"] = 100 * MS
+    assert math.isnan(samples(tmp_path / "none", pinging, pings=pings[1:2]).ping_losses("one", 0))
 
 
 def test_nothing_waits_no_time(tmp_path: Path) -> None:
@@ -502,6 +516,16 @@ def test_all_datagrams_of_a_stream_that_nothing_comes_of_are_lost(tmp_path: Path
     intervals = [{**row, "lost": 0} for row in rates]
     (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=SECOND).flows
     assert row.figures["loss_rate"].value == 1.0
+
+
+def test_datagrams_on_their_way_when_the_run_ends_are_not_lost(tmp_path: Path) -> None:
+    made = plan({"one": "none"}, seconds=2)
+    made["flows"][0] |= {"kind": "udp", "payload": 1000}
+    made["links"][0]["forward"]["delay"] = 3 * SECOND
+    whole = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=0)
+    intervals = [{**row, "lost": 0} for row in seconds("one", {1: 0.0, 2: 0.0}, bytes_sent=100_000)]
+    (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=0).flows
+    assert row.figures["loss_rate"].value == 0
 
 
 def test_packets_dropped_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
