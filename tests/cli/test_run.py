@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +188,7 @@ def test_an_out_that_cannot_be_written_is_refused(tcplab: Command) -> None:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Path:
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 160 kB."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -197,25 +197,23 @@ def small_disk(tmp_path: Path) -> Path:
     )
     if mounted.returncode:
         pytest.skip(f"mounting needs root: {mounted.stderr.decode().strip()}")
-    return disk
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_ends_the_run_with_one_message(small_disk: Path, here: Path, process: Command) -> None:
-    try:
-        longer = ("--set", "flows.bulk.duration=60 s", "--set", "sample.packets=true")
-        command = ("run", "short.yaml", *longer, "--output", small_disk / "out")
-        ended = process(*command)
-        assert ended.returncode == 3
-        assert "disk: about" in ended.stderr
-        assert not list(small_disk.iterdir())
-        ended = process(*command, "--yes")
-        assert ended.returncode == 3
-        assert "disk is full" in ended.stderr
-        assert "Traceback" not in ended.stderr
-        assert manifest(small_disk / "out" / "run-1")["status"] != "done"
-        assert not list(small_disk.rglob(".*.parquet*")), "no half file stays behind"
-    finally:
-        subprocess.run(["umount", str(small_disk)], check=True)
+    longer = ("--set", "flows.bulk.duration=60 s", "--set", "sample.packets=true")
+    command = ("run", "short.yaml", *longer, "--output", small_disk / "out")
+    ended = process(*command)
+    assert ended.returncode == 3
+    assert "disk: about" in ended.stderr
+    assert not list(small_disk.iterdir())
+    ended = process(*command, "--yes")
+    assert ended.returncode == 3
+    assert "disk is full" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert manifest(small_disk / "out" / "run-1")["status"] != "done"
+    assert not list(small_disk.rglob(".*.parquet*")), "no half file stays behind"
 
 
 def test_a_capture_that_was_cut_does_not_have_a_captures_name(
