@@ -68,6 +68,14 @@ def test_datagrams_through_an_ample_link_leave_at_their_rate_and_all_arrive(
     assert done.intervals["lost"].sum() <= dropped
 
 
+def test_the_first_datagram_leaves_when_its_flow_starts(run: Callable[..., Run]) -> None:
+    """However long it is until the second."""
+    flow = {"name": "u", "kind": "udp", "rate": "1 bit/s", "payload": "1000 B"}
+    done = run(path(rate="1 Gbit/s", rtt="10 ms"), [flow], duration="1 s")
+    assert done.flows.select("segments_sent", "bytes_received").row(0) == (1, 1000)
+    assert not done.warnings
+
+
 def test_a_datagram_socket_blocks_while_its_interface_is_busy(run: Callable[..., Run]) -> None:
     nodes = ["b", {"name": "a", "nic": "10 Mbit/s"}]
     network = {"nodes": nodes, "links": [{"ends": ["a", "b"], "rate": "100 Mbit/s", "delay": "2 ms"}]}

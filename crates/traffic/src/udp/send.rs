@@ -139,7 +139,8 @@ impl Sender<'_> {
                 continue;
             }
             let held = if random { due.saturating_sub(caught_up).div_ceil(2) } else { 0 };
-            let next = due.max(before.saturating_add(rest.max(held)));
+            // The first one has none before it.
+            let next = if self.sent == 0 { due } else { due.max(before.saturating_add(rest.max(held))) };
             let goes_on = self.wait(next);
             let now = self.context.clock.now();
             if !goes_on {
