@@ -482,11 +482,11 @@ impl TcpStream {
     }
 
     /// Whether no more payload will arrive, where the connection may have yet to close. A client closes when all is answered.
-    /// A connection that carries none ends when it closes.
+    /// A connection that carries none ends when its server has the FIN.
     pub(crate) fn is_through(&self) -> bool {
         let has_delivered = |client: &Connection| {
             client.has_sent_fin()
-                && self.delivered[SERVER] > 0
+                && (self.delivered[SERVER] > 0 || self.left[SERVER])
                 && client.counters().bytes_sent == self.delivered[SERVER]
         };
         self.finished() || self.ends[CLIENT].as_deref().is_some_and(has_delivered)

@@ -188,6 +188,11 @@ fn a_connection_that_carried_nothing_ends_when_its_receiver_has_the_fin() {
     let before = closed - end;
     assert!((5 * MS as i64..6 * MS as i64).contains(&before), "{end}, the client closed at {closed}");
     assert!(flows.cwnd_mean.get(row).is_some());
+
+    // The run may end before that.
+    let run = crate::common::run(&with(plan, json!({"duration": end + 2 * MS as i64})));
+    assert!(!run.events().iter().any(|event| event.1 == "closed"));
+    assert_eq!(run.tables.flows.end.get(run.flow("t")), Some(end));
 }
 
 /// The last row of table `sockets` at each node: time, acknowledged payload, segments in flight.
