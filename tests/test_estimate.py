@@ -24,8 +24,10 @@ PATH = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 _RUN = """
 import json, re, sys
 import tcplab
+from tcplab.api import write_report
 done = tcplab.run(sys.argv[1], output=sys.argv[2], repeat=1)
 done.summary()
+write_report(done)
 # Not ru_maxrss: it begins with the peak of the process that forked this one.
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
 print(json.dumps({"packets": done.manifest.facts["packets"], "memory": peak}))
@@ -97,6 +99,19 @@ def test_so_does_what_they_do_not_have(more: dict[str, Any], tmp_path: Path) -> 
     file = tmp_path / "scenario.yaml"
     file.write_text(json.dumps(scenario), encoding="utf-8")
     assert_within_a_factor_of_two(estimate(expand(load(file))), taken(file, tmp_path / "out"))
+
+
+def test_a_large_network_has_a_large_plan(tmp_path: Path) -> None:
+    scenario = {
+        "tcplab": 1,
+        "name": "t",
+        "network": {"topology": {"kind": "fat-tree", "k": 8, "edge": {"delay": "1 ms"}}},
+        "flows": [{"name": "bulk", "kind": "tcp", "from": "h1", "to": "h2", "bytes": "1 kB"}],
+    }
+    file = tmp_path / "scenario.yaml"
+    file.write_text(json.dumps(scenario), encoding="utf-8")
+    expected, found = estimate(expand(load(file))), taken(file, tmp_path / "out")
+    assert 0.5 < expected.disk / found["disk"] < 2
 
 
 def planned(*flows: dict[str, Any], **more: Any) -> Any:

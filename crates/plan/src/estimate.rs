@@ -32,9 +32,9 @@ pub struct Estimate {
     pub packets: u64,
     /// By table.
     pub rows: IndexMap<&'static str, u64>,
-    /// Bytes of its run directory.
+    /// Bytes of its run directory, without the plan in it.
     pub disk: u64,
-    /// Bytes of the process that makes and summarizes it.
+    /// Bytes of the process that makes and summarizes it, and writes its report.
     pub memory: u64,
 }
 

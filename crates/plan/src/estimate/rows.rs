@@ -7,23 +7,23 @@ use super::Estimate;
 use super::load::Load;
 use crate::{CaptureWhat, Plan};
 
-/// Of a table's row: bytes on disk (Parquet, compressed), and while the run is summarized, which takes whole tables. The
-/// simulation itself keeps few rows.
+/// Of a table's row: bytes on disk (Parquet, compressed), and while the run is summarized and its report written, which
+/// takes whole tables. The simulation itself keeps few rows.
 const ROW: [(&str, u64, u64); 8] = [
-    ("sockets", 14, 700),
-    ("queues", 15, 270),
-    ("intervals", 9, 350),
-    ("gauges", 1, 130),
-    ("packets", 12, 150),
-    ("echoes", 5, 120),
+    ("sockets", 14, 900),
+    ("queues", 15, 380),
+    ("intervals", 9, 500),
+    ("gauges", 1, 180),
+    ("packets", 12, 120),
+    ("echoes", 5, 160),
     ("fetches", 8, 160),
-    ("pings", 5, 100),
+    ("pings", 5, 180),
 ];
 /// Gauges of a control (`GAUGES` in cc/*.c), on average.
 const GAUGES: f64 = 3.0;
 /// A run directory and its process before the first row.
 const DISK: u64 = 35_000;
-const MEMORY: u64 = 100 << 20;
+const MEMORY: u64 = 160 << 20;
 /// A stream's rows, and its sockets and histograms in the simulator.
 const STREAM_DISK: u64 = 40;
 const STREAM_MEMORY: u64 = 60_000;
