@@ -77,6 +77,7 @@ class Folder:
             "scenarios": [],
             "studies": [],
             "results": [],
+            "study_results": [],
         }
         for folder, below, files in library.walk(self.root, note):
             here = Path(folder)
@@ -90,6 +91,8 @@ class Folder:
                 passed = True
             if passed:
                 below.clear()
+                if library.is_study(here):
+                    found["study_results"].append(self.name(here))
                 continue
             for file in sorted(files):
                 if not file.endswith((".yaml", ".yml")) or len(found["scenarios"]) >= MAX_FILES:
@@ -104,11 +107,8 @@ class Folder:
                 "message": listed.message.removeprefix(f"{self.root}/"),
             }
             for listed in library.list_results(self.root)
-            if listed.kind == "run"
-            and not _in_study(listed.path, self.root)
-            and listed.path not in unreadable
+            if listed.kind == "run" and listed.path not in unreadable
         ]
-        found["study_results"] = [self.name(path) for path in _studies(self.root)]
         found["unreadable"] = [f"{self.name(path)}: {reason}" for path, reason in unreadable.items()]
         return found
 
@@ -238,24 +238,6 @@ def _kind(path: Path) -> str | None:
 
 def _holds_results(path: Path) -> bool:
     return (path / "manifest.json").is_file() or (path / "run-1").is_dir() or library.is_study(path)
-
-
-def _in_study(path: Path, root: Path) -> bool:
-    return any(
-        library.is_study(parent) for parent in path.parents if parent == root or root in parent.parents
-    )
-
-
-def _studies(root: Path) -> list[Path]:
-    found = []
-    for folder, below, _ in os.walk(root):
-        below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
-        if len(Path(folder).relative_to(root).parts) >= MAX_DEPTH:
-            below.clear()
-        if library.is_study(Path(folder)):
-            found.append(Path(folder))
-            below.clear()
-    return found
 
 
 def _hand(version: str | None, there: str | None) -> str:
