@@ -131,8 +131,7 @@ def run(
     refused = runner.refusals([prepared], target or runner.RUNS, jobs=jobs, yes=yes)
     if any(problem.fatal for problem in refused):
         raise runner.UnsupportedError(prepared.source, chosen.name, refused)
-    path = runner.place(prepared.name, target, several=False)
-    runner.claim(prepared, path)
+    path = runner.claim(prepared, target)
     with watcher(quiet=not progress) as display:
         (finished,) = runner.execute([(prepared, path)], watcher=display, jobs=jobs, attempts=attempts)
     if finished.status is Status.INTERRUPTED:

@@ -195,21 +195,34 @@ def output_of(output: str | os.PathLike[str] | None, out: str | os.PathLike[str]
     return None if output is None else Path(output)
 
 
-def place(name: str, out: Path | None, *, several: bool) -> Path:
+def place(name: str, out: Path | None, *, several: bool = False, runs: Path = RUNS) -> Path:
     """Where results go: `out` itself, a place in it for each of several scenarios, or a new one in `runs`."""
     if out is not None and not several:
         return out
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    return _unused(out / name if out is not None else RUNS / f"{name}-{stamp}")
+    return _unused(out / name if out is not None else runs / f"{name}-{stamp}")
 
 
-def claim(prepared: Prepared, path: Path) -> None:
-    """Make the result directory; raises ResultsError when it cannot be written or holds results already."""
+def claim(prepared: Prepared, out: Path | None, *, several: bool = False, runs: Path = RUNS) -> Path:
+    """Make the result directory, at a `place`.
+
+    Raises ResultsError when it cannot be written, or the one that was asked for holds results already.
+    """
     from tcplab.cc.plans import keep
     from tcplab.results import create_result_dir
+    from tcplab.results.writer import TakenError
 
-    create_result_dir(path, prepared.text)
-    keep(prepared.plan, path)
+    while True:
+        path = place(prepared.name, out, several=several, runs=runs)
+        try:
+            create_result_dir(path, prepared.text)
+        except TakenError:
+            if path == out:
+                raise
+            # Another process was faster.
+            continue
+        keep(prepared.plan, path)
+        return path
 
 
 def execute(

@@ -187,6 +187,20 @@ def test_an_out_that_cannot_be_written_is_refused(tcplab: Command) -> None:
     assert len(ended.stderr.splitlines()) == 1
 
 
+def test_runs_that_begin_at_once_have_a_directory_each(here: Path, start: Start) -> None:
+    for process in [start("run", "short.yaml", "--no-report") for _ in range(4)]:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert [manifest(run)["status"] for run in here.glob("runs/*/run-1")] == ["done"] * 4
+
+
+def test_of_runs_with_one_directory_only_one_begins(here: Path, start: Start) -> None:
+    both = [start("run", "short.yaml", "--no-report", "--output", "out") for _ in range(2)]
+    said = [process.communicate(timeout=60)[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], said
+    assert sum("out: already holds results" in text for text in said) == 1
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 160 kB."""

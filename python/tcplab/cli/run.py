@@ -244,13 +244,8 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
     from tcplab import runner
     from tcplab.cli.writing import naming
 
-    batch = []
-    for one in prepared:
-        path = runner.place(one.name, out, several=len(prepared) > 1)
-        with naming(path, chosen=out is not None):
-            runner.claim(one, path)
-        batch.append((one, path))
-    return batch
+    with naming(out or runner.RUNS, chosen=out is not None):
+        return [(one, runner.claim(one, out, several=len(prepared) > 1)) for one in prepared]
 
 
 def _print(one: Finished, level: float, *, report: bool, quiet: bool) -> None:

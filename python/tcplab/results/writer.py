@@ -31,18 +31,28 @@ STUDY_INDEX = "study.json"
 TAKEN = "already holds results; give another directory with --output, or remove it"
 
 
+class TakenError(ResultsError):
+    """A directory already holds results."""
+
+
 def create_result_dir(path: Path, scenario_text: str) -> Path:
     """Make a result directory holding the scenario as given.
 
-    Raises ResultsError when it cannot be written, or already holds results.
+    Raises ResultsError when it cannot be written, a TakenError when it already holds results.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
         taken = holds_runs(path) or (path / STUDY_INDEX).exists()
+        if not taken:
+            try:
+                # Of processes that come at once, one makes it.
+                run_dir_of(path, 1).mkdir()
+            except FileExistsError:
+                taken = True
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
     if taken:
-        raise ResultsError(path, TAKEN)
+        raise TakenError(path, TAKEN)
     write_text(path / SCENARIO_FILE, scenario_text)
     return path
 

@@ -211,8 +211,7 @@ class Server:
             )
             if large := library.too_large(prepared, self.folder.root):
                 raise RequestError("not enough on this machine: " + "; ".join(large), 422)
-            path = library.place(prepared.name, self.folder.runs)
-            library.claim(prepared, path)
+            path = library.claim(prepared, self.folder.runs)
             return self.jobs.start(prepared, path).to_json()
 
         try:

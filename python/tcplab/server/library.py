@@ -129,18 +129,12 @@ def too_large(prepared: Prepared, results: Path) -> list[str]:
 
 def place(name: str, runs: Path) -> Path:
     """A new result directory's path below `runs`."""
-    from datetime import datetime
-
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    path, number = runs / f"{name}-{stamp}", 2
-    while path.exists():
-        path, number = runs / f"{name}-{stamp}-{number}", number + 1
-    return path
+    return runner.place(name, None, runs=runs)
 
 
-def claim(prepared: Prepared, path: Path) -> None:
-    """Make the result directory; raises ResultsError."""
-    runner.claim(prepared, path)
+def claim(prepared: Prepared, runs: Path) -> Path:
+    """Make a new result directory below `runs`; raises ResultsError."""
+    return runner.claim(prepared, None, runs=runs)
 
 
 def execute(

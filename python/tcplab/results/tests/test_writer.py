@@ -119,6 +119,13 @@ def test_a_directory_with_results_is_not_overwritten(tmp_path: Path) -> None:
         create_result_dir(tmp_path, "tcplab: 1\n")
 
 
+def test_a_directory_is_taken_before_its_run_begins(tmp_path: Path) -> None:
+    """Another process may look meanwhile."""
+    create_result_dir(tmp_path, "tcplab: 1\n")
+    with pytest.raises(ResultsError, match="already holds results"):
+        create_result_dir(tmp_path, "tcplab: 1\n")
+
+
 def test_a_run_is_not_hidden_in_a_studys_directory(tmp_path: Path) -> None:
     (tmp_path / "study.json").write_text("{}")
     with pytest.raises(ResultsError, match="already holds results"):
