@@ -32,15 +32,16 @@ def polars_schema(name: str) -> dict[str, pl.DataType]:
     return {column.name: _TYPES[column.kind] for column in TABLES[name]}
 
 
-def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def conform(name: str, frame: pl.DataFrame, *, read: bool = False) -> pl.DataFrame:
     """Bring a frame to its table's column order and types.
 
     A column the engine could not fill may be absent: it becomes null. An unknown column, or a value that
-    does not fit the column's type, is refused with SchemaError.
+    does not fit the column's type, is refused with SchemaError. Of a file that is `read`, an unknown column
+    is left out: a later version has added it.
     """
     schema = polars_schema(name)
     unknown = [column for column in frame.columns if column not in schema]
-    if unknown:
+    if unknown and not read:
         raise SchemaError(f"table {name}: unknown column {unknown[0]!r}")
     columns = [
         pl.col(column).cast(kind) if column in frame.columns else pl.lit(None, dtype=kind).alias(column)
@@ -79,9 +80,11 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
     try:
         if not path.exists():
             left = read_streams(run_dir, name)
-            frame = pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left)
+            frame = (
+                pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left, read=True)
+            )
         else:
-            frame = conform(name, pl.read_parquet(path, glob=False))
+            frame = conform(name, pl.read_parquet(path, glob=False), read=True)
     except OSError as error:
         raise ResultsError.unreadable(path, error) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, SchemaError) as error:

@@ -50,6 +50,7 @@ class _Window(Tables):
                 whole = super().__getitem__(name)
                 self._frames[name] = whole.filter(inside) if timed else whole
             else:
-                found = conform(name, pl.scan_parquet(file, glob=False).filter(inside).collect())
+                rows = pl.scan_parquet(file, glob=False).filter(inside).collect()
+                found = conform(name, rows, read=True)
                 self._frames[name] = found.select(pl.lit(1, dtype=pl.Int64()).alias("repetition"), pl.all())
         return self._frames[name]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tcplab.results import TABLES, ResultsError, list_results, load
@@ -87,6 +88,13 @@ def test_a_damaged_table_is_named(result: Path, tmp_path: Path) -> None:
     (copy / "run-1" / "flows.parquet").write_bytes(b"PAR1 no more")
     with pytest.raises(ResultsError, match=r"flows\.parquet: not a readable table"):
         _ = load(copy).flows
+
+
+def test_what_a_later_version_has_added_is_left_out(result: Path, tmp_path: Path) -> None:
+    copy = write_result(tmp_path / "copy", plan({"one": "reno"}, seconds=2))
+    file = copy / "run-1" / "flows.parquet"
+    pl.read_parquet(file).with_columns(colour=pl.lit("red")).write_parquet(file)
+    assert load(copy).flows.columns == load(result).flows.columns
 
 
 def test_listing_finds_results_at_any_depth(tmp_path: Path) -> None:
