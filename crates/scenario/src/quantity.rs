@@ -227,8 +227,9 @@ impl Read<'_> {
     }
 }
 
-/// A text in back quotes, cut if it is long.
+/// A text in back quotes, in one line, cut if it is long.
 pub fn quoted(text: &str) -> String {
+    let text = text.replace('\n', "\\n").replace('\r', "\\r");
     if text.chars().count() <= 60 {
         format!("`{text}`")
     } else {
@@ -328,6 +329,9 @@ fn split(text: &str) -> Option<Written<'_>> {
         b'+' | b'-' => text.split_at(1),
         _ => ("", text),
     };
+    if rest.starts_with("0x") {
+        return None;
+    }
     let (_, mut after) = digits(rest, DIGITS)?;
     if let Some(fraction) = after.strip_prefix('.') {
         (_, after) = digits(fraction, DIGITS)?;
@@ -505,7 +509,20 @@ fn closest_text(text: &str, dimensions: &[Dimension], usual: &str, example: &str
             return respell(&format!("{whole}.{decimals}"), unit, dimensions, usual);
         }
     }
-    example.to_owned()
+    other_number(text)
+        .map_or_else(|| example.to_owned(), |(number, unit)| respell(&number, unit, dimensions, usual))
+}
+
+/// The number and the unit of a text such as `.5 ms`, `10. ms`, `1_000 ms` or `10 000 ms`.
+fn other_number(text: &str) -> Option<(String, &str)> {
+    let (written, unit) = text.split_at(text.find(|c: char| !(c.is_ascii_digit() || "._ ".contains(c)))?);
+    let number = written.replace(['_', ' '], "");
+    let number = number.strip_suffix('.').unwrap_or(&number);
+    let number = if number.starts_with('.') { format!("0{number}") } else { number.to_owned() };
+    let is_number = split(&number).is_some_and(|written| written.unit.is_none());
+    let is_unit =
+        unit.chars().all(|c| c.is_ascii_alphabetic() || "%/µμ".contains(c)) && !unit.starts_with('/');
+    (is_number && is_unit).then_some((number, unit))
 }
 
 /// A fraction as a decimal number, without trailing zeros, to at most nine decimals.
@@ -565,6 +582,13 @@ mod tests {
         assert_eq!(wrong("10,000 kbit/s", Dimension::Rate).1, "10000 kbit/s");
         assert_eq!(wrong("1,000,000 bit/s", Dimension::Rate).1, "1000000 bit/s");
         assert_eq!(wrong("0,125 s", Dimension::Time).1, "0.125 s");
+        assert_eq!(wrong(".5 Mbit/s", Dimension::Rate).1, "0.5 Mbit/s");
+        assert_eq!(wrong("10.Mbps", Dimension::Rate).1, "10 Mbit/s");
+        assert_eq!(wrong("1_000 kbit/s", Dimension::Rate).1, "1000 kbit/s");
+        assert_eq!(wrong("10 000 kbit/s", Dimension::Rate).1, "10000 kbit/s");
+        assert_eq!(wrong("0x10 ms", Dimension::Time), ("`0x10 ms` is not a time".into(), "25 ms".into()));
+        assert_eq!(wrong("1:30", Dimension::Time).1, "25 ms");
+        assert_eq!(wrong("5\n", Dimension::Time).0, "`5\\n` has no unit");
         assert_eq!(wrong("25 msec", Dimension::Time).1, "25 ms");
         assert_eq!(wrong("ms 5", Dimension::Time).1, "5 ms");
         assert_eq!(wrong("2,5 ms", Dimension::Time).1, "2.5 ms");

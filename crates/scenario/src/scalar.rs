@@ -140,6 +140,9 @@ fn version(read: &Read<'_>, language: &str) -> Reading {
     match read {
         Read::Int(1) => Ok(json!(1)),
         Read::Float(number) if *number == 1.0 => Ok(json!(1)),
+        Read::Text("1") => {
+            Err(error(format!("the text `1` is not a version of the {language} language"), "1"))
+        }
         _ => Err(error(format!("{} is not a version of the {language} language", read.shown()), "1")),
     }
 }
