@@ -595,3 +595,15 @@ def test_a_path_that_no_file_can_have_is_wrong_input(words: list[str], here: Pat
         assert ended.returncode == 2, ended.stderr
         assert ended.stderr.startswith("tcplab: error: ")
         assert said in ended.stderr or "no such" in ended.stderr
+
+
+def test_a_working_directory_that_has_gone_is_wrong_input(
+    here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = here / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ended = tcplab("check", "one-cubic")
+    assert ended.returncode == 2
+    assert ended.stderr == "tcplab: error: the working directory does not exist any more\n"

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
 import typer
@@ -131,6 +132,8 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
     if isinstance(problem, OSError) and problem.errno in _DISK:
         where = f" {problem.filename}" if problem.filename else ""
         return _error(f"cannot write{where}: {problem.strerror}"), Code.MACHINE
+    if isinstance(problem, FileNotFoundError) and not problem.filename and _is_nowhere():
+        return _error("the working directory does not exist any more"), Code.INPUT
     if isinstance(problem, OSError) and problem.errno in _PATH and problem.filename:
         return _error(f"{problem.filename}: {problem.strerror}"), Code.INPUT
     if isinstance(problem, MemoryError):
@@ -141,6 +144,15 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
     kind = type(problem).__name__
     first = str(problem).strip().splitlines()[0] if str(problem).strip() else "no message"
     return _error(f"internal error: {kind}: {first}", _REPORT), Code.BUG
+
+
+def _is_nowhere() -> bool:
+    """Whether the working directory has been removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def mistakes_text(problem: Any) -> str:

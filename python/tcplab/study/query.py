@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,13 @@ def query(store: Store, sql: str) -> pl.DataFrame:
     except duckdb.CatalogException as problem:
         if not any((store.path / CELLS).glob("*/run-*/*.parquet")):
             raise QueryError("no run of the study has tables yet: there is only `results`") from None
-        raise QueryError(str(problem).strip()) from None
+        said = str(problem).strip()
+        # DuckDB would suggest one of its own.
+        if missing := re.search(r"Table with name (\S+) does not exist!", said):
+            views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+            tables = ", ".join(name for (name,) in views)
+            said = f"there is no table `{missing[1]}`: the tables are {tables}"
+        raise QueryError(said) from None
     except duckdb.Error as problem:
         raise QueryError(str(problem).strip()) from None
     finally:

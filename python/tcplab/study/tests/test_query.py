@@ -103,6 +103,14 @@ def test_a_query_reads_no_other_file_and_writes_none(store: Store, tmp_path: Pat
     assert files() == before
 
 
+def test_a_table_that_does_not_exist_is_answered_with_those_that_do(store: Store) -> None:
+    run_dir = store.path / CELLS / "a-1" / "run-1"
+    run_dir.mkdir(parents=True)
+    pl.DataFrame({"flow": ["bulk"]}).write_parquet(run_dir / "flows.parquet")
+    with pytest.raises(QueryError, match=r"^there is no table `flow`: the tables are flows, results$"):
+        query(store, "SELECT * FROM flow")
+
+
 def test_tables_of_all_runs_have_cell_and_repetition(store: Store) -> None:
     for cell, repetition in (("a-1", 1), ("a-1", 2), ("it's", 1)):
         run_dir = store.path / CELLS / cell / f"run-{repetition}"
