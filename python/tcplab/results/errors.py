@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 _REASONS = {
@@ -40,4 +41,4 @@ class ResultsError(Exception):
         """The error for what cannot be read, in the words of all commands."""
         if not isinstance(error, PermissionError):
             return cls.from_os(path, error)
-        return cls(path, f"cannot be read: {error.strerror}")
+        return cls(path, f"cannot be read: {error.strerror or os.strerror(errno.EACCES)}")

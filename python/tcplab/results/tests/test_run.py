@@ -154,6 +154,12 @@ def test_a_result_that_cannot_be_read_is_listed_as_damaged(
         load(tmp_path / "secret")
 
 
+def test_a_table_that_polars_may_not_read_has_a_reason() -> None:
+    """Polars gives no error number."""
+    error = ResultsError.unreadable("flows.parquet", PermissionError("Permission denied (os error 13)"))
+    assert str(error) == "flows.parquet: cannot be read: Permission denied"
+
+
 def test_a_run_directory_that_cannot_be_searched_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
