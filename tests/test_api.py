@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -47,6 +48,23 @@ def test_settings_repetitions_and_seeds(scenario: Path) -> None:
     assert set(run.flows["cc"]) == {"reno"}
     assert [manifest.seed for manifest in run.manifests.values()] == [5, 6, 7]
     assert run.flows["repetition"].to_list() == [1, 2, 3]
+
+
+def test_numbers_of_numpy_are_numbers(scenario: Path) -> None:
+    data: Any = {
+        "tcplab": 1,
+        "name": "swept",
+        "network": {"path": {"rate": "10 Mbit/s", "rtt": "10 ms", "loss": {"packets": np.array([3, 5])}}},
+        "flows": [{"name": "a", "kind": "tcp", "streams": np.int64(2), "duration": "1 s"}],
+        "description": Path("some/place"),
+    }
+    one: Any = np.int64(1)
+    run = tcplab.run(data, set={"seed": np.int32(7)}, repeat=one + 1, jobs=one, output="swept")
+    assert run.flows["stream"].to_list() == [0, 1, 0, 1]
+    assert [manifest.seed for manifest in run.manifests.values()] == [7, 8]
+    assert tcplab.run(data, seed=one, output="other").manifest.seed == 1
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        tcplab.run(data, repeat="3")  # type: ignore[arg-type]
 
 
 def test_repetitions_do_not_depend_on_how_many_go_at_a_time(scenario: Path) -> None:

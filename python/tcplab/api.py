@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -123,7 +122,7 @@ def run(
     from tcplab import runner
     from tcplab.progress import watcher
 
-    runner.require(repeat=repeat, seed=seed, jobs=jobs, attempts=attempts)
+    repeat, seed, jobs, _ = runner.required(repeat=repeat, seed=seed, jobs=jobs, attempts=attempts)
     target = runner.output_of(output, out)
     loaded, source, text = _loaded(scenario, set)
     chosen = engines.load(engine, at)
@@ -165,17 +164,18 @@ def _loaded(
     """The scenario, what messages call it, and its text."""
     from tcplab.plan.yaml_text import dump_plan_yaml
     from tcplab.scenario import Scenario, from_data, load
+    from tcplab.scenario.plain_data import as_yaml, plain
     from tcplab.shipped import located
     from tcplab.testbed.known_controls import Controls
 
-    sets = [f"{path}={_as_yaml(value)}" for path, value in (settings or {}).items()]
+    sets = [f"{path}={as_yaml(value)}" for path, value in (settings or {}).items()]
     if isinstance(scenario, Scenario):
         if sets:
             raise TypeError("`set` changes a scenario before it is loaded: give it to tcplab.scenario.load")
         return scenario, scenario.name, f"# {scenario.name} was loaded in Python: plan.yaml says what ran\n"
     if isinstance(scenario, Mapping):
         loaded = from_data(scenario, sets=sets, controls=Controls())
-        return loaded, "scenario", dump_plan_yaml(dict(scenario))
+        return loaded, "scenario", dump_plan_yaml(plain(scenario))
     source = os.fspath(scenario)
     if "\n" not in source:
         source = str(located(Path(source)))
@@ -183,8 +183,3 @@ def _loaded(
     if "\n" in source:
         return loaded, "<text>", source
     return loaded, source, Path(source).read_text(encoding="utf-8")
-
-
-def _as_yaml(value: object) -> str:
-    # JSON is YAML; a text is given as it would stand in the file.
-    return value if isinstance(value, str) else json.dumps(value)

@@ -16,6 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import index
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -158,15 +159,17 @@ def prepare(
     return Prepared(source, text if text is not None else "", plan, engine, plan["repeat"], (*said, *mild))
 
 
-def require(**numbers: int | None) -> None:
-    """Raise ValueError for a count that is not at least 1, or a `seed` beyond 64 bits."""
+def required(**numbers: int | None) -> list[int | None]:
+    """The numbers, as Python's own; raises ValueError for a count below 1, or a `seed` beyond 64 bits."""
     for name, number in numbers.items():
         if number is None:
             continue
+        numbers[name] = index(number)
         if name == "seed" and not 0 <= number < 2**64:
             raise ValueError(f"seed={number}: a seed is from 0 to 2^64 - 1")
         if name != "seed" and number < 1:
             raise ValueError(f"{name}={number}: it is at least 1")
+    return list(numbers.values())
 
 
 def problems_of(scenario: Scenario, engine: Engine, plan: Plan) -> list[Problem]:

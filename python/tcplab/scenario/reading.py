@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import ScenarioError, ScenarioErrors
+from .plain_data import plain
 
 if TYPE_CHECKING:
     from tcplab._core import Document
@@ -86,7 +87,7 @@ def from_data(
     from tcplab._core import Document
 
     try:
-        document = Document.of(data, "scenario")
+        document = Document.of(plain(data), "scenario")
     except ValueError as problem:
         raise ScenarioErrors.of_file("scenario", str(problem)) from None
     return from_document(document, base or Path(), sets, controls)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from tcplab.quantities import plural
 from tcplab.results.errors import ResultsError
+from tcplab.scenario.plain_data import as_yaml
 from tcplab.study.execute import Outcome, execute, reopened, require_possible, work
-from tcplab.study.grid import Cell, as_yaml, label_of
+from tcplab.study.grid import Cell, label_of
 from tcplab.study.judge import Judgement, judge
 from tcplab.study.load import Asked, Study, load
 from tcplab.study.shipped import find
@@ -135,7 +136,7 @@ def run(
     """
     from tcplab import runner
 
-    runner.require(repeat=repeat, seed=seed, jobs=jobs)
+    repeat, seed, jobs = runner.required(repeat=repeat, seed=seed, jobs=jobs)
     sets = tuple(f"{path}={as_yaml(value)}" for path, value in (set or {}).items())
     study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
     path = runner.place(study.name, runner.output_of(output, out), several=False)

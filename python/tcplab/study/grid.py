@@ -10,6 +10,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tcplab.scenario.plain_data import as_yaml
+
 Labels = dict[str, str]
 """Axis name to the value's label; an axis that a cell leaves alone is absent."""
 
@@ -77,13 +79,6 @@ def label_of(value: object) -> str:
     if isinstance(value, list):
         return " ".join(label_of(item) for item in value)
     return str(value)
-
-
-def as_yaml(value: object) -> str:
-    """A value as it would stand in the file; JSON is YAML."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value)
 
 
 def cells(

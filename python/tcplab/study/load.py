@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tcplab.plan.types import Plan
 from tcplab.scenario import ScenarioError, ScenarioErrors, expand, from_document, read, read_text
+from tcplab.scenario.plain_data import as_yaml
 from tcplab.scenario.quantity import show
 from tcplab.scenario.reading import declares_scenario, unreadable
 from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile, of_document
 from tcplab.study.expect import ExpectationError, Statement, parse
-from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
+from tcplab.study.grid import AxisValues, Cell, Value, cell_of, cells, label_of
 from tcplab.study.metrics import METRICS
 from tcplab.testbed.known_controls import Controls
 
