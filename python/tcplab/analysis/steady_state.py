@@ -9,6 +9,7 @@ from tcplab.analysis.samples import Samples, once
 from tcplab.analysis.statistics import mser5
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.types import Plan
+from tcplab.scenario.quantity import value_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,12 @@ class Window:
 
 
 def asked_omit(plan: Plan, omit: int | str | None) -> int | str:
-    """The warm-up asked for, ns from a flow's start or `auto`: the caller's, else the plan's, else none."""
+    """The warm-up asked for, ns from a flow's start or `auto`: the caller's, else the plan's, else none.
+
+    The caller's may be a time such as `10 s`; raises QuantityError, a ValueError, for another text.
+    """
+    if isinstance(omit, str) and omit != "auto":
+        return int(value_of("time", omit))
     if omit is not None:
         return omit
     planned = plan.get("omit")

@@ -135,8 +135,8 @@ def _plain(row: LegSummary | Fetches) -> dict[str, Any]:
 def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> Summary:
     """Summarise a run's steady state.
 
-    `omit` is the warm-up left out at each flow's start, in ns, or `auto` (MSER-5 on its goodput); the plan's
-    when None. `level` is the confidence level.
+    `omit` is the warm-up left out at each flow's start: ns, a time such as `10 s`, or `auto` (MSER-5 on its
+    goodput); the plan's when None. `level` is the confidence level.
     """
     asked = asked_omit(run.plan, omit)
     samples = [Samples.of(run, repetition) for repetition in run.repetitions]

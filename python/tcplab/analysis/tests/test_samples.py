@@ -471,8 +471,12 @@ def test_datagrams_lost_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
     whole = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=50)
     rates = seconds("one", {1: 4.8e5, 2: 7.2e5}, bytes_sent=100_000)
     intervals = [{**row, "lost": lost} for row, lost in zip(rates, (40, 10), strict=True)]
-    (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=SECOND).flows
-    assert row.figures["loss_rate"].value == 0.1
+    run = recorded(tmp_path, made, flows=[whole], intervals=intervals)
+    for omit in (SECOND, "1 s"):
+        (row,) = summary(run, omit=omit).flows
+        assert row.figures["loss_rate"].value == 0.1
+    with pytest.raises(ValueError, match="`soon` is not a time"):
+        summary(run, omit="soon")
 
 
 def test_losses_are_a_share_of_what_the_receiver_knew_of_when_it_noticed_them(tmp_path: Path) -> None:
