@@ -42,6 +42,13 @@ def test_a_run_gives_frames_and_a_plot(scenario: Path) -> None:
     assert run.path.parent == Path("runs")
 
 
+def test_a_figure_is_of_a_repetition_that_there_is(scenario: Path) -> None:
+    run = tcplab.run("api.yaml", repeat=2)
+    assert run.plot.timeseries(2).data
+    with pytest.raises(ValueError, match="there is no repetition 3: 1, 2"):
+        run.plot.timeseries(3)
+
+
 def test_settings_repetitions_and_seeds(scenario: Path) -> None:
     run = tcplab.run(scenario, set={"flows.bulk.cc": "reno"}, repeat=3, seed=5, output="here")
     assert run.path == Path("here")
