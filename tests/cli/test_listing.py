@@ -35,6 +35,14 @@ def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:
     assert (listed["name"], listed["repetitions"]) == ("short", 1)
 
 
+def test_times_are_those_of_the_readers_time_zone(done: Path, process: Command) -> None:
+    manifest = done / "run-1" / "manifest.json"
+    started = {"started": "2026-01-02T06:00:00+05:30"}
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | started))
+    assert "2026-01-01 19:30:00" in process("list", ".", TZ="EST5").stdout
+    assert "started 2026-01-02 00:30:00, seed" in process("show", "done", TZ="UTC0").stdout
+
+
 def test_list_names_a_directory_that_it_may_not_read(
     done: Path, here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

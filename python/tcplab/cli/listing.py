@@ -24,6 +24,7 @@ def list_runs(
     """
     from tcplab.cli.output import say, say_json, table, warn
     from tcplab.results import list_results
+    from tcplab.results.manifest import local_time
 
     if root == Path("runs") and not root.exists():
         if json:
@@ -49,7 +50,7 @@ def list_runs(
                 listed.engine,
                 listed.repetitions,
                 listed.status,
-                listed.started[:19].replace("T", " "),
+                local_time(listed.started),
                 listed.warnings or "",
             )
             for listed in found

@@ -97,13 +97,14 @@ def _summary(run: Run, level: float) -> None:
     from tcplab.cli.output import say, show, warn
     from tcplab.present.summary_table import summary
     from tcplab.quantities import plural, seconds
+    from tcplab.results.manifest import local_time
     from tcplab.results.writer import REPORT_FILE
 
     manifest = run.manifest
     wall = sum(each.wall_duration or 0.0 for each in run.manifests.values())
     took = f" in {seconds(wall)}" if wall else ""
     say(f"{run.name}: {plural(len(run.repetitions), 'run')} on {run.engine}{took}, {run.status}")
-    say(f"started {manifest.started[:19].replace('T', ' ')}, seed {manifest.seed}, tcplab {manifest.tcplab}")
+    say(f"started {local_time(manifest.started)}, seed {manifest.seed}, tcplab {manifest.tcplab}")
     for text in run.warnings:
         warn(f"tcplab: warning: {text}")
     for number, each in run.manifests.items():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcplab.results.errors import ResultsError
-from tcplab.results.manifest import read_manifest
+from tcplab.results.manifest import moment, read_manifest
 from tcplab.results.run import find_run_dirs
 from tcplab.results.writer import STUDY_INDEX
 
@@ -53,7 +53,7 @@ def list_results(root: Path | str, on_error: Callable[[ResultsError], None] = la
         if listed is not None:
             below.clear()
             found.append(listed)
-    return sorted(found, key=lambda listed: listed.started, reverse=True)
+    return sorted(found, key=lambda listed: moment(listed.started), reverse=True)
 
 
 def walk(
@@ -133,6 +133,6 @@ def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
         engine=", ".join(dict.fromkeys(manifest.engine for manifest in manifests if manifest.engine)),
         repetitions=len(manifests),
         status=next((status for status in ("failed", "interrupted", "done") if status in states), "empty"),
-        started=min((manifest.started for manifest in manifests), default=""),
+        started=min((manifest.started for manifest in manifests), default="", key=moment),
         warnings=len({text for manifest in manifests for text in manifest.warnings}),
     )

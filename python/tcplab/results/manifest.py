@@ -7,7 +7,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, field
 from dataclasses import fields as fields_of
-from datetime import datetime
+from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ def _moment(value: Any) -> None:
     """A time since 1970, or nothing."""
     text(value)
     try:
-        known = not value or datetime.fromisoformat(value).year >= 1970
+        # The last year has moments that other time zones have no date for.
+        known = not value or 1970 <= datetime.fromisoformat(value).year < MAXYEAR
     except ValueError:
         known = False
     if not known:
@@ -200,6 +201,19 @@ def _known(of: type, data: dict[str, Any]) -> dict[str, Any]:
     """The entries that a file of this version has."""
     names = {entry.name for entry in fields_of(of)}
     return {key: value for key, value in data.items() if key in names}
+
+
+def moment(started: str) -> datetime:
+    """When a manifest says that its run started; of one that does not say, before all others."""
+    if not started:
+        return datetime.min.replace(tzinfo=UTC)
+    found = datetime.fromisoformat(started)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def local_time(started: str) -> str:
+    """The same in the reader's time zone."""
+    return f"{moment(started).astimezone():%Y-%m-%d %H:%M:%S}" if started else ""
 
 
 def plan_digest(plan: Plan) -> str:

@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import pickle
 import subprocess
@@ -106,6 +107,19 @@ def test_listing_finds_results_at_any_depth(tmp_path: Path) -> None:
     assert set(found) == {tmp_path / "a" / "b", tmp_path / "c"}
     assert found[tmp_path / "a" / "b"].repetitions == 2
     assert found[tmp_path / "c"].status == "done"
+
+
+def test_the_newest_is_first_whatever_the_time_zone(tmp_path: Path) -> None:
+    # 0:30, 3:00 and 2:00 of UTC; the last run left no manifest.
+    for name, started in (
+        ("india", "2026-01-02T06:00:00+05:30"),
+        ("york", "2026-01-01T22:00:00-05:00"),
+        ("utc", "2026-01-02T02:00:00+00:00"),
+        ("none", ""),
+    ):
+        manifest = write_result(tmp_path / name, plan({"one": "reno"}, seconds=2)) / "run-1" / "manifest.json"
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"started": started}))
+    assert [listed.path.name for listed in list_results(tmp_path)] == ["york", "utc", "india", "none"]
 
 
 def test_a_study_that_has_not_ended_is_interrupted_though_its_runs_are_done(tmp_path: Path) -> None:
