@@ -305,6 +305,12 @@ impl<P: Packet> Channel<P> {
         self.delay_line.take_due(now)
     }
 
+    /// When the first of the packets that keep their order arrives, and the packet.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<(Time, &P)> {
+        self.delay_line.get(0).map(|entry| (entry.at, &entry.packet))
+    }
+
     /// One that is on its way already and arrives after `ahead` others.
     #[inline]
     pub(crate) fn upcoming(&self, ahead: usize) -> Option<&P> {

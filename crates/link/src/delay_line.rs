@@ -93,6 +93,12 @@ impl<P> DelayLine<P> {
         self.line.push_back(Entry { at, waited, packet });
     }
 
+    /// The packets that keep their order, from the one on that arrives after `ahead` others of them.
+    #[inline]
+    pub(crate) fn from(&self, ahead: usize) -> impl Iterator<Item = &Entry<P>> {
+        self.line.range(ahead.min(self.line.len())..)
+    }
+
     /// The one of those in order that arrives after `ahead` others.
     #[inline]
     pub(crate) fn get(&self, ahead: usize) -> Option<&Entry<P>> {
@@ -128,6 +134,12 @@ impl<P> DelayLine<P> {
         let entry = self.line.pop_front()?;
         self.first_at = self.line.front().map_or(Time::NEVER, |next| next.at);
         Some((entry.at, entry.packet))
+    }
+
+    /// Takes the first of those that keep their order.
+    #[inline]
+    pub(crate) fn take_first(&mut self) -> Option<P> {
+        self.pop().map(|(_, packet)| packet)
     }
 
     fn take_due_of_both(&mut self, now: Time) -> Option<(Time, P)> {

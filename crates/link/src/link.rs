@@ -129,6 +129,23 @@ impl<P: Packet> Link<P> {
         self.enqueue_in_steps(packet, now, observer);
     }
 
+    /// The same for `count` packets of one size, the n-th of which is `packet(n)`.
+    #[inline]
+    pub fn enqueue_run(
+        &mut self,
+        count: u32,
+        packet: impl Fn(u32) -> P,
+        now: Time,
+        observer: &mut impl Observer<P>,
+    ) {
+        if let Some(plain) = &mut self.plain {
+            return plain.enqueue_run(count, packet, now, self.channel.line(), &mut self.stats, observer);
+        }
+        for place in 0..count {
+            self.enqueue_in_steps(packet(place), now, observer);
+        }
+    }
+
     fn enqueue_in_steps(&mut self, packet: P, now: Time, observer: &mut impl Observer<P>) {
         self.advance(now, observer);
         let now = now.max(self.channel.served());
@@ -164,6 +181,27 @@ impl<P: Packet> Link<P> {
         let next = self.channel.next_arrival();
         // Changes of an idle link are applied when it is next used.
         if next == Time::NEVER { next } else { next.min(self.next_change) }
+    }
+
+    /// Whether it is known of each packet when it arrives, and none is lost or overtaken on its way.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// When the first packet of a plain link arrives, and the packet.
+    #[inline]
+    pub fn first(&self) -> Option<(Time, &P)> {
+        self.channel.first()
+    }
+
+    /// The first packet of a plain link has arrived.
+    #[inline]
+    pub fn deliver_first(&mut self) {
+        if let Some(packet) = self.channel.line().take_first() {
+            self.stats.delivered += 1;
+            self.stats.bytes_delivered += u64::from(packet.frame_len());
+        }
     }
 
     /// The next packet that arrives by `now`, and exactly when it does.

@@ -82,16 +82,51 @@ impl Plain {
         let frame_len = packet.frame_len();
         stats.packets_in += 1;
         stats.bytes_in += u64::from(frame_len);
-        let is_busy = self.free > now;
-        if is_busy && self.may_bind(stats) {
+        if self.free > now && self.may_bind(0, 0, stats) {
             match self.judge(packet, now, line, stats, observer) {
                 Some(accepted) => packet = accepted,
                 None => return,
             }
         }
-        let begin = if is_busy { self.free } else { now };
         let len = self.overhead.len_on_wire(frame_len);
         self.wire_bytes += u64::from(len);
+        self.send(packet, len, now, line);
+    }
+
+    /// Enqueues `count` packets of one size, the n-th of which is `packet(n)`.
+    #[inline]
+    pub(crate) fn enqueue_run<P: Packet>(
+        &mut self,
+        count: u32,
+        packet: impl Fn(u32) -> P,
+        now: Time,
+        line: &mut DelayLine<P>,
+        stats: &mut Stats,
+        observer: &mut impl Observer<P>,
+    ) {
+        let first = packet(0);
+        let frame_len = first.frame_len();
+        let (packets, bytes) = (u64::from(count), u64::from(count) * u64::from(frame_len));
+        if self.may_bind(packets, bytes, stats) {
+            for place in 0..count {
+                self.enqueue(packet(place), now, line, stats, observer);
+            }
+            return;
+        }
+        stats.packets_in += packets;
+        stats.bytes_in += bytes;
+        let len = self.overhead.len_on_wire(frame_len);
+        self.wire_bytes += packets * u64::from(len);
+        for place in 0..count {
+            self.send(packet(place), len, now, line);
+        }
+    }
+
+    /// Appends a packet of `len` bytes on the wire.
+    #[inline(always)]
+    fn send<P>(&mut self, packet: P, len: u32, now: Time, line: &mut DelayLine<P>) {
+        let is_busy = self.free > now;
+        let begin = if is_busy { self.free } else { now };
         self.waited += begin.since(now);
         self.free = self.serializer.send(begin, is_busy, len);
         line.push(self.free + self.delay, self.waited, packet);
@@ -100,11 +135,12 @@ impl Plain {
     /// Whether the packet that was counted last may have to be dropped or marked. Where all that was accepted since departures
     /// were counted does not exceed the lower threshold, it need not. So most packets need no exact count.
     #[inline]
-    fn may_bind(&self, stats: &Stats) -> bool {
+    fn may_bind(&self, more: u64, more_bytes: u64, stats: &Stats) -> bool {
         let left = stats.serialized.max(stats.delivered);
         let bytes_left = stats.bytes_serialized.max(stats.bytes_delivered);
-        let packets = stats.packets_in - stats.dropped - left;
-        self.lower.is_exceeded(packets, stats.bytes_in - self.bytes_dropped - bytes_left)
+        let packets = stats.packets_in + more - stats.dropped - left;
+        let bytes = stats.bytes_in + more_bytes - self.bytes_dropped - bytes_left;
+        self.lower.is_exceeded(packets, bytes)
     }
 
     /// Drops `packet`, which was counted as offered, or marks it, if the thresholds say so. Returns it if it is not dropped.
@@ -140,15 +176,15 @@ impl Plain {
             (stats.serialized, stats.bytes_serialized) = (stats.delivered, stats.bytes_delivered);
         }
         let arrives = now + self.delay;
-        loop {
-            let first = self.queued(0, line, stats)?;
-            let frame_len = first.packet.frame_len();
-            if first.at > arrives {
+        for entry in line.from((stats.serialized - stats.delivered) as usize) {
+            let frame_len = entry.packet.frame_len();
+            if entry.at > arrives {
                 return Some(frame_len);
             }
             stats.serialized += 1;
             stats.bytes_serialized += u64::from(frame_len);
         }
+        None
     }
 
     /// The packet that leaves after `ahead` others which have not left.

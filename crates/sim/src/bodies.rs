@@ -1,7 +1,7 @@
 //! The contents of packets on their way.
 //!
 //! A packet names its body by number; the body is written when it is sent and read when it arrives, and never moved in
-//! between. Copies that a link makes share the body of their original.
+//! between. Copies that a link makes share the body of their original, and segments of a burst that are alike have one.
 
 use tcplab_tcp::Segment;
 use tcplab_tcp::segment::{FIN, RST, SYN};
@@ -22,6 +22,8 @@ struct Slot {
     packets: u32,
     /// The stream whose packets these are.
     stream: u32,
+    /// The sequence number of the first segment, where several have this body.
+    first_seq: u32,
 }
 
 /// The bodies of all packets in a network.
@@ -51,39 +53,44 @@ impl Bodies {
     #[inline]
     pub(crate) fn insert(&mut self, body: Body, stream: u32) -> BodyId {
         let Some(id) = self.free_place() else { return self.grow(body, stream) };
-        self.slots[id as usize] = Slot { body, packets: 1, stream };
+        self.slots[id as usize] = Slot { body, packets: 1, stream, first_seq: first_seq(&body) };
         id
     }
 
-    /// The same for a segment, which is copied once.
+    /// The same for a run of segments, the first of which is copied once.
     #[inline]
-    pub(crate) fn insert_segment(&mut self, segment: &Segment, stream: u32) -> BodyId {
-        let Some(id) = self.free_place() else { return self.grow(Body::Tcp(*segment), stream) };
+    pub(crate) fn insert_run(&mut self, segment: &Segment, count: u32, stream: u32) -> BodyId {
+        let Some(id) = self.free_place() else {
+            let id = self.grow(Body::Tcp(*segment), stream);
+            self.slots[id as usize].packets = count;
+            return id;
+        };
         let slot = &mut self.slots[id as usize];
         match &mut slot.body {
             // As a rule a segment was there before.
             Body::Tcp(place) => *place = *segment,
             other => *other = Body::Tcp(*segment),
         }
-        slot.packets = 1;
+        slot.packets = count;
         slot.stream = stream;
+        slot.first_seq = segment.seq;
         id
     }
 
     #[cold]
     fn grow(&mut self, body: Body, stream: u32) -> BodyId {
         let id = self.slots.len() as BodyId;
-        self.slots.push(Slot { body, packets: 1, stream });
+        self.slots.push(Slot { body, packets: 1, stream, first_seq: first_seq(&body) });
         id
     }
 
     /// The contents of `packet`.
     #[inline]
     pub(crate) fn get(&self, packet: &Packet) -> Body {
-        let mut body = self.slots[packet.body() as usize].body;
+        let slot = &self.slots[packet.body() as usize];
+        let mut body = slot.body;
         if let Body::Tcp(segment) = &mut body {
-            // A queue may have marked it.
-            segment.ecn = packet.ecn_bits();
+            fit(segment, packet, slot.first_seq);
         }
         body
     }
@@ -91,9 +98,9 @@ impl Bodies {
     /// The segment of `packet`, where it lies; none: its contents are of another kind.
     #[inline]
     pub(crate) fn segment(&mut self, packet: &Packet) -> Option<&Segment> {
-        let Body::Tcp(segment) = &mut self.slots[packet.body() as usize].body else { return None };
-        // A queue may have marked the packet. Each copy of it has a mark of its own, which is set before it is read.
-        segment.ecn = packet.ecn_bits();
+        let slot = &mut self.slots[packet.body() as usize];
+        let Body::Tcp(segment) = &mut slot.body else { return None };
+        fit(segment, packet, slot.first_seq);
         Some(segment)
     }
 
@@ -148,6 +155,17 @@ impl Bodies {
     pub(crate) fn kept(&self) -> usize {
         self.slots.iter().filter(|slot| slot.packets > 0).count()
     }
+}
+
+/// Makes a segment that packets share that of `packet`, by its place behind the first one and the mark that a queue set.
+#[inline]
+fn fit(segment: &mut Segment, packet: &Packet, first_seq: u32) {
+    segment.seq = first_seq.wrapping_add(packet.place().wrapping_mul(segment.len));
+    segment.ecn = packet.ecn_bits();
+}
+
+fn first_seq(body: &Body) -> u32 {
+    if let Body::Tcp(segment) = body { segment.seq } else { 0 }
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 //! way while others are served. It is reached by pointers, each of which must be there before the next is followed:
 //! hence the steps. No result depends on them.
 
+use tcplab_link::Link;
 use tcplab_units::prefetch_start;
 
+use crate::bodies::{Bodies, BodyId};
 use crate::network::DirectionId;
 use crate::packet::Packet;
 use crate::sim_context::SimContext;
@@ -19,11 +21,20 @@ const FEW: usize = 200;
 /// The contents of so many packets fit into it.
 const FEW_BODIES: usize = 4096;
 
-/// How many arrivals ahead the entries of delay lines are asked for, from which the steps begin.
+/// How many arrivals ahead of those that are known the entries of delay lines are asked for.
 const ENTRIES: usize = 32;
 
-/// How many arrivals ahead each step is taken.
-const STEPS: [u32; 4] = [8, 6, 4, 2];
+/// How many arrivals ahead the contents of packets are asked for.
+const BODIES: usize = 8;
+
+/// How many trains ahead each step is taken: for the stream, its connection, the end of that, and what is behind the end.
+const STEPS: [u32; 4] = [4, 3, 2, 1];
+
+/// How many samples ahead the stream and its end are asked for.
+const COUNTERS: [usize; 2] = [8, 4];
+
+/// So many packets of a direction are known at most.
+const KNOWN: u32 = 64;
 
 /// Whether looking ahead is worthwhile with so many streams.
 pub(crate) fn pays(streams: usize) -> bool {
@@ -32,91 +43,96 @@ pub(crate) fn pays(streams: usize) -> bool {
 
 /// Whether it is with few streams, for the contents of packets alone.
 #[inline]
-pub(crate) fn pays_for_bodies(sim: &SimContext) -> bool {
-    sim.bodies.room() > FEW_BODIES
+pub(crate) fn pays_for_bodies(bodies: &Bodies) -> bool {
+    bodies.room() > FEW_BODIES
 }
 
-/// Asks for the contents of a packet that arrives soon by `direction`.
+/// Asks for the contents of a packet that arrives soon by `link`.
 #[inline]
-pub(crate) fn look_ahead_at_bodies(sim: &SimContext, direction: DirectionId) {
-    let link = sim.network.peek(direction);
+pub(crate) fn look_ahead_at_bodies(link: &Link<Packet>, bodies: &Bodies) {
     link.prefetch(ENTRIES);
-    if let Some(packet) = link.upcoming(STEPS[0] as usize) {
-        sim.bodies.prefetch(packet.body());
+    if let Some(packet) = link.upcoming(BODIES) {
+        bodies.prefetch(packet.body());
     }
 }
 
-/// The next arrivals of each link direction.
+/// The next trains of each link direction: packets that go to the same end, one after another.
 #[derive(Debug)]
 pub(crate) struct LookAhead(Vec<Soon>);
 
 /// The ends that the next packets of a direction go to.
 #[derive(Clone, Debug)]
 struct Soon {
-    /// Bit n: the packet that arrives after n others goes to another end than the one before it. Only such ends are asked for:
-    /// with 1,000 flows on 10 Gbit/s those of a tenth of the packets.
-    turns: u32,
-    /// So many packets are known.
-    known: u32,
-    /// The conversation of the last packet which is known.
-    last: u32,
-    /// The number of the next packet to arrive.
-    next: u32,
-    /// The ends of the packets at the turns by number, modulo their room: the stream's place, and whether packets to it go
-    /// forward.
+    /// The end of each train that is known, by its number modulo their room: the stream's place, and whether packets go forward.
     ends: [(u32, bool); Soon::ROOM as usize],
+    /// The number of the first train.
+    first: u32,
+    /// How many are known.
+    trains: u32,
+    /// So many packets are known.
+    packets: u32,
+    /// The conversation of the last of these, and its contents.
+    last: (u32, BodyId),
+    /// All that the first train needs has been asked for.
+    begun: bool,
 }
 
 impl Soon {
-    const ROOM: u32 = 16;
+    const ROOM: u32 = 8;
+    const NONE: (u32, BodyId) = (u32::MAX, BodyId::MAX);
 
-    /// The turns at which a step is taken.
-    const FOLLOWED: u32 = {
-        let [_, stream, end, behind] = STEPS;
-        1 << stream | 1 << end | 1 << behind
-    };
-
-    /// The end of the packet that arrives after `ahead` others.
+    /// Looks at one packet more.
     #[inline]
-    fn end(&mut self, ahead: u32) -> &mut (u32, bool) {
-        &mut self.ends[(self.next.wrapping_add(ahead) % Soon::ROOM) as usize]
-    }
-
-    /// The next packet that becomes known is `packet`, which goes to another end than the one before it.
-    #[inline(never)]
-    fn turn(&mut self, packet: &Packet, streams: &[Stream], sim: &SimContext) {
-        self.last = packet.conversation();
-        self.turns |= 1 << self.known;
-        let place = sim.recorder.place(packet.stream());
-        *self.end(self.known) = (place, packet.forward());
-        if let Some(stream) = streams.get(place as usize) {
-            prefetch_start(stream);
-            sim.schedule.prefetch_end_timers(place);
+    fn note(&mut self, packet: &Packet, streams: &[Stream], sim: &SimContext) {
+        self.packets += 1;
+        let (conversation, body) = (packet.conversation(), packet.body());
+        if body != self.last.1 {
+            sim.bodies.prefetch(body);
         }
+        if conversation != self.last.0 {
+            let place = sim.recorder.place(packet.stream());
+            self.ends[(self.first.wrapping_add(self.trains) % Soon::ROOM) as usize] =
+                (place, packet.forward());
+            self.trains += 1;
+            if let Some(stream) = streams.get(place as usize) {
+                prefetch_start(stream);
+                sim.schedule.prefetch_end_timers(place);
+            }
+        }
+        self.last = (conversation, body);
     }
 
-    /// The connection of the packet after `ahead` others, and its end, where it is the first packet to it.
+    /// The connection of the train after `ahead` others, and its end.
     #[inline]
-    fn turned<'a>(&mut self, ahead: u32, streams: &'a [Stream]) -> Option<(&'a TcpStream, bool)> {
-        if self.turns & 1 << ahead == 0 {
+    fn train<'a>(&self, ahead: u32, streams: &'a [Stream]) -> Option<(&'a TcpStream, bool)> {
+        if ahead >= self.trains {
             return None;
         }
-        let (place, forward) = *self.end(ahead);
+        let (place, forward) = self.ends[(self.first.wrapping_add(ahead) % Soon::ROOM) as usize];
         let StreamKind::Tcp(tcp) = &streams.get(place as usize)?.kind else { return None };
         Some((&**tcp, forward))
     }
 
-    /// Takes the steps of the packets at which the end changes.
+    /// Takes the steps of the trains after the first one, which begins.
     #[inline(never)]
-    fn follow(&mut self, streams: &[Stream]) {
-        let [_, stream, end, behind] = STEPS;
-        if let Some((tcp, _)) = self.turned(stream, streams) {
+    fn begin(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
+        self.begun = true;
+        let link = sim.network.peek(direction);
+        let [stream, connection, end, behind] = STEPS;
+        while self.trains <= stream
+            && self.packets < KNOWN
+            && let Some(packet) = link.upcoming(self.packets as usize)
+        {
+            self.note(packet, streams, sim);
+            link.prefetch(self.packets as usize + ENTRIES);
+        }
+        if let Some((tcp, _)) = self.train(connection, streams) {
             tcp.prefetch();
         }
-        if let Some((tcp, forward)) = self.turned(end, streams) {
+        if let Some((tcp, forward)) = self.train(end, streams) {
             tcp.prefetch_end(forward);
         }
-        if let Some((tcp, forward)) = self.turned(behind, streams) {
+        if let Some((tcp, forward)) = self.train(behind, streams) {
             tcp.prefetch_behind_end(forward);
         }
     }
@@ -126,40 +142,51 @@ impl LookAhead {
     /// That of a network with so many directions.
     pub(crate) fn new(directions: usize) -> LookAhead {
         let ends = [(u32::MAX, false); Soon::ROOM as usize];
-        LookAhead(vec![Soon { turns: 0, known: 0, last: u32::MAX, next: 0, ends }; directions])
+        LookAhead(vec![
+            Soon { ends, first: 0, trains: 0, packets: 0, last: Soon::NONE, begun: false };
+            directions
+        ])
     }
 
-    /// A packet arrived by `direction`: asks for what the next ones will need.
+    /// Packets will arrive by `direction`: asks for what those after the first train of them need.
     #[inline]
-    pub(crate) fn arrived(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
+    pub(crate) fn begin(&mut self, streams: &[Stream], sim: &SimContext, direction: DirectionId) {
         let soon = &mut self.0[direction as usize];
-        soon.turns >>= 1;
-        soon.next = soon.next.wrapping_add(1);
-        soon.known = soon.known.saturating_sub(1);
-        let link = sim.network.peek(direction);
-        link.prefetch(ENTRIES);
-        while soon.known <= STEPS[0]
-            && let Some(packet) = link.upcoming(soon.known as usize)
-        {
-            sim.bodies.prefetch(packet.body());
-            if packet.conversation() != soon.last {
-                soon.turn(packet, streams, sim);
-            }
-            soon.known += 1;
+        if !soon.begun {
+            soon.begin(streams, sim, direction);
         }
-        if soon.turns & Soon::FOLLOWED != 0 {
-            soon.follow(streams);
+    }
+
+    /// `packets` of one `conversation` have arrived by `direction`.
+    #[inline]
+    pub(crate) fn arrived(
+        &mut self,
+        packets: u32,
+        conversation: u32,
+        sim: &SimContext,
+        direction: DirectionId,
+    ) {
+        let soon = &mut self.0[direction as usize];
+        soon.packets = soon.packets.saturating_sub(packets);
+        let next = sim.network.peek(direction).upcoming(0).map(Packet::conversation);
+        if next != Some(conversation) {
+            soon.begun = false;
+            soon.first = soon.first.wrapping_add(1);
+            soon.trains = soon.trains.saturating_sub(1);
+        }
+        if soon.packets == 0 {
+            (soon.trains, soon.last) = (0, Soon::NONE);
         }
     }
 }
 
 /// Asks for the counters of streams that are sampled soon: `ahead` has the one that comes after so many others.
 pub(crate) fn look_ahead_at_counters<'a>(ahead: impl Fn(usize) -> Option<&'a Stream>) {
-    let [stream, _, end, _] = STEPS;
-    if let Some(StreamKind::Tcp(tcp)) = ahead(stream as usize).map(|stream| &stream.kind) {
+    let [stream, end] = COUNTERS;
+    if let Some(StreamKind::Tcp(tcp)) = ahead(stream).map(|stream| &stream.kind) {
         tcp.prefetch();
     }
-    if let Some(StreamKind::Tcp(tcp)) = ahead(end as usize).map(|stream| &stream.kind) {
+    if let Some(StreamKind::Tcp(tcp)) = ahead(end).map(|stream| &stream.kind) {
         tcp.prefetch_counters();
     }
 }

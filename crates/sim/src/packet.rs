@@ -21,12 +21,15 @@ pub const ICMP_HEADER: u32 = 8;
 /// one place meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// The number of its contents, and from bit 32 the bytes of its Ethernet frame.
+    /// The number of its contents, from bit 32 the bytes of its Ethernet frame, and from `PLACE` its place in a run.
     load: u64,
     /// The conversation, and from `DESTINATION`, `TRAFFIC_CLASS` and `LIFE` on what they are named after.
     way: u64,
 }
 
+/// Bits 49 to 63: how many packets come before it in the run with which it shares its contents. Those below are enough for the
+/// largest IP packet.
+const PLACE: u32 = 49;
 /// Bits 32 to 47: the node it goes to.
 const DESTINATION: u32 = 32;
 /// Bits 48 to 55: the octet of its IP header that holds the differentiated services codepoint and, in the two low bits, the
@@ -68,7 +71,19 @@ impl Packet {
         }
     }
 
-    /// Its contents.
+    /// The one that comes `after` so many others in a run, of which this is the first.
+    #[inline]
+    pub(crate) fn at_place(self, after: u32) -> Packet {
+        Packet { load: self.load | u64::from(after) << PLACE, ..self }
+    }
+
+    /// How many packets come before it in its run.
+    #[inline]
+    pub(crate) fn place(&self) -> u32 {
+        (self.load >> PLACE) as u32
+    }
+
+    /// Its contents, which those of its run share.
     #[inline]
     pub(crate) fn body(&self) -> BodyId {
         self.load as u32
@@ -110,6 +125,12 @@ impl Packet {
     #[inline]
     pub(crate) fn conversation(&self) -> u32 {
         self.way as u32
+    }
+
+    /// Whether it goes the same way: of the same stream to the same node, marked and damaged like this one.
+    #[inline]
+    pub(crate) fn goes_like(&self, other: &Packet) -> bool {
+        self.way == other.way
     }
 
     /// The stream it belongs to, counted over all flows.
@@ -206,7 +227,7 @@ pub(crate) fn is_opening(segment: &Segment) -> bool {
 impl tcplab_link::Packet for Packet {
     #[inline]
     fn frame_len(&self) -> u32 {
-        (self.load >> 32) as u32
+        (self.load >> 32) as u32 & ((1 << (PLACE - 32)) - 1)
     }
     /// One number for each stream and direction, scrambled by Knuth's multiplicative method ("The Art of Computer
     /// Programming", volume 3, section 6.4) so that neighbouring streams share no bits.

@@ -132,12 +132,14 @@ impl Schedule {
     }
 
     /// The first timer of an endpoint fires at `due`, or now if that has passed, whatever was said of its timers before;
-    /// `Time::NEVER` stops it.
+    /// `Time::NEVER` stops it. Whether another timer may be the first now.
     #[inline]
-    pub(crate) fn set_end_timer(&mut self, place: u32, end: usize, due: Time) {
-        if self.end_timers.set(place, end, due, self.now, &mut self.sequence) {
+    pub(crate) fn set_end_timer(&mut self, place: u32, end: usize, due: Time) -> bool {
+        let is_earlier = self.end_timers.set(place, end, due, self.now, &mut self.sequence);
+        if is_earlier {
             self.note_beside();
         }
+        is_earlier
     }
 
     /// The endpoint whose timer fires now, by place and end; none: it was put off.

@@ -220,6 +220,17 @@ impl SimContext {
         self.network.link(direction).enqueue(packet, now, &mut observer);
     }
 
+    /// The same for a run of `count` packets, of which `first` is the first.
+    #[inline(always)]
+    pub(crate) fn enqueue_run<M: Mode>(&mut self, direction: DirectionId, first: Packet, count: u32) {
+        if count == 1 || M::PACKETS || M::CAPTURE {
+            return (0..count).for_each(|place| self.enqueue::<M>(direction, first.at_place(place)));
+        }
+        let now = self.schedule.now();
+        let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
+        self.network.link(direction).enqueue_run(count, |place| first.at_place(place), now, &mut observer);
+    }
+
     /// The next packet of a link direction arrives when the link says.
     #[inline(always)]
     pub(crate) fn schedule_arrival(&mut self, direction: DirectionId) {

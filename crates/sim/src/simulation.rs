@@ -50,6 +50,8 @@ pub struct Simulation {
     furthest: Time,
     /// Hosts take time, so that packets are handled together.
     hosts_wake_up: bool,
+    /// Segments that their ends expect are served in trains.
+    serves_trains: bool,
     done: bool,
     plan: Plan,
 }
@@ -135,6 +137,7 @@ impl Simulation {
         };
         sim.schedule.end_timers().grow(places);
         streams.schedule_start(plan, &mut sim);
+        let hosts_wake_up = plan.nodes.iter().any(|node| !node.timing.is_ideal());
         let mut simulation = Simulation {
             sim,
             flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
@@ -150,7 +153,8 @@ impl Simulation {
             events: 0,
             events_left: 0,
             furthest: Time::ZERO,
-            hosts_wake_up: plan.nodes.iter().any(|node| !node.timing.is_ideal()),
+            hosts_wake_up,
+            serves_trains: !hosts_wake_up,
             done: false,
             look_ahead: look_ahead::pays(count).then(|| LookAhead::new(directions)),
             streams,
@@ -361,13 +365,22 @@ impl Simulation {
             // Packets that left the other way before now are shown before those that arrive now.
             self.sim.advance_link::<M>(direction ^ 1);
         }
+        let serves_trains = self.serves_trains && !M::PACKETS && !M::CAPTURE;
         let next = loop {
-            if let Some(packet) = self.sim.poll::<M>(direction) {
-                if let Some(look_ahead) = &mut self.look_ahead {
-                    look_ahead.arrived(self.streams.by_place(), &self.sim, direction);
-                } else if look_ahead::pays_for_bodies(&self.sim) {
-                    look_ahead::look_ahead_at_bodies(&self.sim, direction);
+            self.look_ahead(direction);
+            if serves_trains {
+                let train = self.serve_train::<M>(direction, node, &mut batch);
+                if !train.goes_on {
+                    finished = train.finished;
+                    let next = self.sim.network.link(direction).next_event();
+                    if next > batch.present && !self.goes_on::<M>(direction, next, finished, &mut batch) {
+                        break next;
+                    }
+                    continue;
                 }
+            }
+            if let Some(packet) = self.sim.poll::<M>(direction) {
+                self.note_arrived(1, packet.conversation(), direction);
                 let more = self.hosts_wake_up && self.brings_more(direction, &packet);
                 finished = self.hand_over::<M>(packet, node, more);
                 let next = self.sim.network.link(direction).next_event();
@@ -381,6 +394,24 @@ impl Simulation {
         self.sim.schedule.move_to(batch.present);
         self.sim.schedule.set(direction, next);
         self.end_if_idle(finished);
+    }
+
+    /// Packets will arrive by `direction`: asks for what they will need.
+    #[inline]
+    fn look_ahead(&mut self, direction: DirectionId) {
+        if let Some(look_ahead) = &mut self.look_ahead {
+            look_ahead.begin(self.streams.by_place(), &self.sim, direction);
+        } else if look_ahead::pays_for_bodies(&self.sim.bodies) {
+            look_ahead::look_ahead_at_bodies(self.sim.network.peek(direction), &self.sim.bodies);
+        }
+    }
+
+    /// `packets` of one `conversation` have arrived by `direction`.
+    #[inline]
+    fn note_arrived(&mut self, packets: u32, conversation: u32, direction: DirectionId) {
+        if let Some(look_ahead) = &mut self.look_ahead {
+            look_ahead.arrived(packets, conversation, &self.sim, direction);
+        }
     }
 
     /// Whether the packet that arrives by `direction` at `next` can be served at once, and no other component before it. It is
@@ -533,6 +564,8 @@ impl Simulation {
         self.sim.schedule.set(slot, next);
     }
 }
+
+mod train;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use tcplab_tcp::{Connection, Segment};
 use tcplab_units::Time;
 
 use crate::bodies::BodyId;
-use crate::network::NodeId;
+use crate::network::{DirectionId, NodeId};
 use crate::packet::{Body, Packet, segment_frame_len};
 use crate::ping_stream::PingStream;
 use crate::plan::IpVersion;
@@ -34,6 +34,15 @@ pub(crate) struct FlowEndpoints {
     pub(crate) ecn: u8,
     /// Where accelerators and caches end the connection and go on with another.
     pub(crate) relays: Relays,
+}
+
+/// A way on which segments leave an end of a connection.
+pub(crate) struct Way {
+    /// The link direction that they enter, where nothing but that is concerned.
+    direction: Option<DirectionId>,
+    /// Their packets, but for what these carry.
+    header: Packet,
+    forward: bool,
 }
 
 /// The nodes that relay a stream's connection, in the order from `from` to `to`.
@@ -88,26 +97,36 @@ impl FlowEndpoints {
         let (from, to) = self.first_hop(forward);
         let frame_len = segment_frame_len(segment, self.ip);
         let packet =
-            self.packet(sim.bodies.insert_segment(segment, self.stream), frame_len, segment.ecn, forward, to);
+            self.packet(sim.bodies.insert_run(segment, 1, self.stream), frame_len, segment.ecn, forward, to);
         sim.send::<M>(from, packet)
     }
 
+    /// The way on which segments of one end leave it.
+    #[inline]
+    pub(crate) fn way(&self, forward: bool, sim: &SimContext) -> Way {
+        let (from, to) = self.first_hop(forward);
+        let header = self.packet(0, 0, 0, forward, to);
+        Way { direction: sim.direct(from, &header), header, forward }
+    }
+
     /// Sends all that `connection` has to send now.
+    #[inline]
+    pub(crate) fn transmit<M: Mode>(&self, connection: &mut Connection, forward: bool, sim: &mut SimContext) {
+        self.transmit_by::<M>(&self.way(forward, sim), connection, sim);
+    }
+
+    /// The same, for which the way is known.
     ///
     /// Apart, or all arrivals would pay for what is computed once before the first segment.
     #[inline(never)]
-    pub(crate) fn transmit<M: Mode>(&self, connection: &mut Connection, forward: bool, sim: &mut SimContext) {
-        let now = sim.now();
-        let (from, to) = self.first_hop(forward);
-        let header = self.packet(0, 0, 0, forward, to);
-        let Some(direction) = sim.direct(from, &header) else {
-            return self.transmit_by_interface::<M>(connection, forward, sim);
+    pub(crate) fn transmit_by<M: Mode>(&self, way: &Way, connection: &mut Connection, sim: &mut SimContext) {
+        let Some(direction) = way.direction else {
+            return self.transmit_by_interface::<M>(connection, way.forward, sim);
         };
-        let ip = self.ip;
-        connection.transmit(now, |segment| {
-            let body = sim.bodies.insert_segment(segment, self.stream);
-            sim.enqueue::<M>(direction, header.carrying(body, segment_frame_len(segment, ip), segment.ecn));
-            true
+        connection.transmit_runs(|segment, count| {
+            let body = sim.bodies.insert_run(segment, count, self.stream);
+            let frame_len = segment_frame_len(segment, self.ip);
+            sim.enqueue_run::<M>(direction, way.header.carrying(body, frame_len, segment.ecn), count);
         });
         sim.schedule_arrival(direction);
     }

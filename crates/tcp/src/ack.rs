@@ -143,8 +143,8 @@ impl Connection {
     /// Data whose ACK is the one we know, while we have nothing to send: a one-way transfer's receiver
     /// (Linux's header prediction does not call `tcp_ack` then either).
     fn says_nothing_new(&self, segment: &Segment) -> bool {
-        segment.ack == self.sk.snd_una
-            && segment.len > 0
+        segment.len > 0
+            && segment.ack == self.sk.snd_una
             && segment.sack_count == 0
             && self.sk.packets_out == 0
             && u32::from(segment.window) << self.snd.wscale == self.snd.wnd
@@ -265,12 +265,14 @@ impl Connection {
             if after(sent.end_seq, snd_una) {
                 break;
             }
-            if sent.has(RETRANS | EVER_RETRANS) {
+            // Most were sent once and are acknowledged in order.
+            let is_plain = !sent.has(RETRANS | EVER_RETRANS | SACKED | LOST | HAS_FIN);
+            if !is_plain && sent.has(RETRANS | EVER_RETRANS) {
                 if sent.has(RETRANS) {
                     self.sk.retrans_out -= 1;
                 }
                 state.flags.retransmission_acked = true;
-            } else if !sent.has(SACKED) {
+            } else if is_plain || !sent.has(SACKED) {
                 last_us = sent.sent_us;
                 lone_runt = sent.has(LONE_RUNT);
                 if first_us == 0 {
@@ -283,18 +285,18 @@ impl Connection {
                     state.flags.original_delivered = true;
                 }
             }
-            if sent.has(SACKED) {
+            if !is_plain && sent.has(SACKED) {
                 self.sk.sacked_out -= 1;
             } else if self.sack_ok {
                 self.count_delivered(1, echo);
-                if !(sent.retransmitted() && self.echo_predates(sent.sent_us)) {
+                if is_plain || !(sent.retransmitted() && self.echo_predates(sent.sent_us)) {
                     self.rack_advance(&sent);
                 }
             }
-            if sent.has(LOST) {
+            if !is_plain && sent.has(LOST) {
                 self.sk.lost_out -= 1;
             }
-            if sent.has(HAS_FIN) {
+            if !is_plain && sent.has(HAS_FIN) {
                 self.snd.fin_acked = true;
                 self.sk.bytes_acked -= 1;
             }

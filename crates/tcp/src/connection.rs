@@ -8,12 +8,12 @@ use tcplab_units::{Span, Time, prefetch, prefetch_part};
 use crate::ecn::EcnState;
 use crate::gro::Gro;
 use crate::handshake::TIMESTAMP_BYTES;
+use crate::outbox::Outbox;
 use crate::receive::Receiver;
 use crate::segment::{ACK, RST};
 use crate::sender::Sender;
 use crate::seq::before;
 use crate::timers::Timers;
-use crate::tray::Tray;
 use crate::window::ReceiveWindow;
 use crate::{Config, Segment, Ticks};
 
@@ -22,8 +22,6 @@ use crate::{Config, Segment, Ticks};
 const EPOCH_US: u64 = EPOCH_NS / 1_000;
 /// The same in nanoseconds.
 pub(crate) const EPOCH_NS: u64 = 1_000_000_000;
-/// Maximum notices kept for a caller who does not fetch them.
-const NOTICES: usize = 1_024;
 
 /// One end of a connection. Drive it so: after any call, send what `poll_transmit` yields until it yields
 /// none, then call `handle_timeout` at `poll_timeout`.
@@ -41,7 +39,7 @@ pub struct Connection {
     pub(crate) sack_ok: bool,
     pub(crate) timestamps_ok: bool,
     /// Arriving segments are merged (`Config::gro`).
-    merges: bool,
+    pub(crate) merges: bool,
     pub(crate) timers: Timers,
     /// None: it is empty. It comes with what is lent, or with the first segment or notice.
     outbox: Option<Box<Outbox>>,
@@ -51,21 +49,6 @@ pub struct Connection {
     pub(crate) ecn: EcnState,
     pub(crate) gro: Gro,
     pub(crate) handshake: Handshake,
-}
-
-/// Segments to send and notices of an endpoint, for its caller. It is empty between calls: a caller of many endpoints lends each
-/// the same one, so that they write to memory which is in the processor's cache.
-#[derive(Debug, Default)]
-pub struct Outbox {
-    pub(crate) segments: Tray<Segment>,
-    notices: Tray<Notice>,
-}
-
-impl Outbox {
-    #[inline]
-    fn is_empty(&self) -> bool {
-        self.segments.is_empty() && self.notices.is_empty()
-    }
 }
 
 /// How far a connection is. `Sender` and `Receiver` say which half is closed.
@@ -350,34 +333,38 @@ impl Connection {
     /// The next segment to send now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        self.outbox.as_mut()?.segments.pop()
+        self.outbox.as_mut()?.pop()
     }
 
     /// Whether there is a segment to send now.
     #[inline]
     pub fn has_to_transmit(&self) -> bool {
-        self.outbox.as_ref().is_some_and(|outbox| !outbox.segments.is_empty())
+        self.outbox.as_ref().is_some_and(|outbox| outbox.has_segments())
     }
 
-    /// Hands each segment to send now to `send`, which says whether the host takes it. As `poll_transmit`, but without a copy
-    /// of each.
+    /// Hands each segment to send now to `send`, which says whether the host takes it.
     #[inline]
     pub fn transmit(&mut self, now: Time, mut send: impl FnMut(&Segment) -> bool) {
-        while let Some(outbox) = &mut self.outbox
-            && let Some(segment) = outbox.segments.first()
-        {
-            let (taken, len) = (send(segment), segment.len);
-            outbox.segments.pop();
-            if !taken {
-                self.departed(len, now);
+        while let Some(segment) = self.poll_transmit(now) {
+            if !send(&segment) {
+                self.departed(segment.len, now);
             }
+        }
+    }
+
+    /// Hands the segments to send now to `send`, which takes them all, in runs: the first segment and how many there are. The
+    /// others differ from it in their sequence numbers only.
+    #[inline]
+    pub fn transmit_runs(&mut self, send: impl FnMut(&Segment, u32)) {
+        if let Some(outbox) = &mut self.outbox {
+            outbox.take_runs(send);
         }
     }
 
     /// The next thing worth recording, oldest first.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.outbox.as_mut()?.notices.pop()
+        self.outbox.as_mut()?.poll_notice()
     }
 
     /// Payload bytes that arrived in order, ever (a cheap counter).
@@ -513,6 +500,7 @@ impl Connection {
     #[inline]
     pub fn prefetch_behind(&self) {
         self.snd.board.prefetch();
+        self.snd.buffer.prefetch();
         self.snd.control.prefetch();
     }
 
@@ -531,11 +519,7 @@ impl Connection {
     /// Tells the caller.
     #[inline]
     pub(crate) fn note(&mut self, notice: Notice) {
-        let notices = &mut self.outbox().notices;
-        if notices.len() >= NOTICES {
-            notices.pop();
-        }
-        notices.push(notice);
+        self.outbox().note(notice);
     }
 
     /// The timestamp clock: milliseconds (RFC 7323, section 5.4).

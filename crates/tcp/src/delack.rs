@@ -159,6 +159,14 @@ impl DelayedAck {
         false
     }
 
+    /// The same of a segment as large as the peer's are, which makes an ACK due.
+    #[inline]
+    pub(crate) fn note_usual_size(&mut self, flags: u8) {
+        self.scheduled = true;
+        self.last_size = 0;
+        self.pushed |= flags & PSH != 0;
+    }
+
     /// Takes the size of a segment that is smaller than the peer's usual ones. The segment before had `previous` bytes.
     #[cold]
     fn note_smaller(&mut self, size: u32, previous: u32, flags: u8, options: u32) {
@@ -176,6 +184,7 @@ impl DelayedAck {
 
     /// In-order data arrived at `now_us`: adapts the estimated time between segments (`tcp_event_data_recv`). Returns whether
     /// it is the first or follows a silence of more than a timeout: the peer then starts slowly.
+    #[inline]
     fn note_arrival(&mut self, now_us: u64, rto_us: u64) -> bool {
         let gap = now_us - core::mem::replace(&mut self.last_data_us, now_us);
         if self.ato_us == 0 {
@@ -212,6 +221,12 @@ impl Connection {
     pub(crate) fn note_data_received(&mut self, size: u32, flags: u8) {
         self.rcv.delack.scheduled = true;
         self.measure_segment_size(size, flags);
+        self.note_arrival();
+    }
+
+    /// The same, its size apart.
+    #[inline(always)]
+    pub(crate) fn note_arrival(&mut self) {
         self.measure_receiver_rtt();
         if self.rcv.delack.note_arrival(self.sk.tcp_mstamp, self.snd.rtt.rto_us()) {
             self.rcv.delack.raise_quick(self.rcv.window.advertised(), MAX_QUICK);
@@ -240,6 +255,24 @@ impl Connection {
             return;
         }
         self.compress_ack();
+    }
+
+    /// The same of data that were expected: there is no gap, and no mark to report.
+    #[inline]
+    pub(crate) fn acknowledge_expected(&mut self) {
+        if self.rcv.delack.acks_at_once() {
+            return self.send_ack();
+        }
+        if self.rcv.window.unacknowledged(self.rcv.nxt) > self.rcv.delack.segment_size {
+            let window = self.possible_window();
+            if window >= self.rcv.window.advertised() {
+                let window = self.advertise(window);
+                let ack = self.bare_header(self.rcv.nxt, window);
+                self.note_ack_sent();
+                return self.outbox().push(ack);
+            }
+        }
+        self.delay_ack();
     }
 
     fn acks_at_once(&mut self) -> bool {
@@ -364,7 +397,7 @@ impl Connection {
     pub(crate) fn send_ack(&mut self) {
         let mut ack = self.header();
         self.accecn_option(&mut ack);
-        self.outbox().segments.push(ack);
+        self.outbox().push(ack);
     }
 
     /// Sends an ACK that goes up to `nxt` only, for a control that wants to speak for earlier data
@@ -374,7 +407,7 @@ impl Connection {
             return self.send_ack();
         }
         let ack = self.header_up_to(nxt);
-        self.outbox().segments.push(ack);
+        self.outbox().push(ack);
     }
 
     /// The header of anything that leaves: acknowledges, so whatever ACK was owed is paid.
@@ -388,7 +421,8 @@ impl Connection {
         if self.has_gaps_to_report() || self.ecn_feedback() != EcnFeedback::None {
             return self.header_with_gaps_and_marks(nxt);
         }
-        self.bare_header(nxt)
+        let window = self.select_window();
+        self.bare_header(nxt, window)
     }
 
     fn has_gaps_to_report(&self) -> bool {
@@ -397,7 +431,7 @@ impl Connection {
 
     /// A header without options for gaps and marks. It is built in one piece: a copy right after a narrower store stalls.
     #[inline(always)]
-    fn bare_header(&mut self, nxt: u32) -> Segment {
+    fn bare_header(&mut self, nxt: u32, window: u16) -> Segment {
         let has_timestamp = self.timestamps_ok;
         let (ts_val, ts_ecr) = if has_timestamp { (self.timestamp(), self.rcv.ts_recent) } else { (0, 0) };
         Segment {
@@ -407,7 +441,7 @@ impl Connection {
             ts_val,
             ts_ecr,
             sack: [(0, 0); 4],
-            window: self.select_window(),
+            window,
             flags: ACK,
             ae: false,
             accecn: AccEcnOption::default(),
@@ -424,7 +458,8 @@ impl Connection {
 
     #[cold]
     fn header_with_gaps_and_marks(&mut self, nxt: u32) -> Segment {
-        let mut segment = self.bare_header(nxt);
+        let window = self.select_window();
+        let mut segment = self.bare_header(nxt, window);
         if self.has_gaps_to_report() {
             let room = if self.timestamps_ok { 3 } else { 4 };
             segment.sack_count = self.rcv.held.write_blocks(&mut segment.sack, room);

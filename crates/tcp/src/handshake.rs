@@ -41,7 +41,7 @@ impl Connection {
     fn emit_syn(&mut self, syn: Segment) {
         self.handshake.last_sent_us = self.sk.tcp_mstamp;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
-        self.outbox().segments.push(syn);
+        self.outbox().push(syn);
         let linear = if self.state == State::SynSent { SYN_LINEAR_TIMEOUTS } else { 0 };
         let doublings = self.handshake.retries.saturating_sub(linear);
         let us = (RTO_INITIAL_US << doublings).min(RTO_MAX_US);
@@ -134,7 +134,7 @@ impl Connection {
     pub(crate) fn send_handshake_ack(&mut self) {
         let mut ack = self.header();
         self.accecn_answer(&mut ack);
-        self.outbox().segments.push(ack);
+        self.outbox().push(ack);
     }
 
     /// A segment arrived while our SYN-ACK is unanswered; true if the connection is now established.

@@ -48,14 +48,7 @@ impl Connection {
             self.send_handshake_ack();
             return;
         }
-        if self.timestamps_ok
-            && segment.has_timestamp
-            && !after(segment.seq, self.rcv.window.advertised_at())
-            && !before(segment.ts_val, self.rcv.ts_recent)
-        {
-            self.rcv.ts_recent = segment.ts_val;
-            self.rcv.ts_recent_us = self.sk.tcp_mstamp;
-        }
+        self.take_timestamp(segment);
         self.ecn_accept_cwr(segment);
         self.accecn_on_arrival(segment, size);
         if !self.process_ack(segment) {
@@ -78,6 +71,11 @@ impl Connection {
         if self.rcv.reads_at_once && self.rcv.unread > 0 {
             self.read_bytes(u64::MAX);
         }
+        self.finish_if_closed();
+    }
+
+    #[inline]
+    pub(crate) fn finish_if_closed(&mut self) {
         if self.snd.fin_acked && self.rcv.closed && self.state == State::Established {
             self.finish();
         }
@@ -126,6 +124,18 @@ impl Connection {
         self.rcv.saw_timestamp = self.timestamps_ok && segment.has_timestamp;
         if self.rcv.saw_timestamp {
             self.rcv.ts_ecr = segment.ts_ecr;
+        }
+    }
+
+    /// Its timestamp is the one to echo, if it begins at what was acknowledged last or before (RFC 7323, section 4.3).
+    #[inline]
+    pub(crate) fn take_timestamp(&mut self, segment: &Segment) {
+        if self.rcv.saw_timestamp
+            && !after(segment.seq, self.rcv.window.advertised_at())
+            && !before(segment.ts_val, self.rcv.ts_recent)
+        {
+            self.rcv.ts_recent = segment.ts_val;
+            self.rcv.ts_recent_us = self.sk.tcp_mstamp;
         }
     }
 
@@ -212,7 +222,7 @@ impl Connection {
         reset.ae = false;
         reset.seq = seq;
         reset.sack_count = 0;
-        self.outbox().segments.push(reset);
+        self.outbox().push(reset);
     }
 
     /// Reset by the peer, or given up: whatever the peer still sends is answered with a reset.

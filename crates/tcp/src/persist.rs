@@ -78,7 +78,7 @@ impl Connection {
         } else {
             let mut probe = self.header();
             probe.seq = self.sk.snd_una.wrapping_sub(1);
-            self.outbox().segments.push(probe);
+            self.outbox().push(probe);
         }
     }
 }

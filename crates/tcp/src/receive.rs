@@ -61,6 +61,16 @@ impl Receiver {
             saw_timestamp: false,
         }
     }
+
+    /// Whether all that arrived was in order and has been read.
+    #[inline]
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.unread == 0
+            && self.reads_at_once
+            && self.held.is_empty()
+            && !self.held.anything_to_report()
+            && self.fin.is_none()
+    }
 }
 
 impl Connection {
@@ -149,6 +159,21 @@ impl Connection {
         }
     }
 
+    /// Queues a full segment of `len` bytes that was expected: there is no gap, mark or FIN, and nothing else waits.
+    #[inline(always)]
+    pub(crate) fn queue_expected(&mut self, len: u32, flags: u8) {
+        self.charge_memory(len, len, false);
+        self.rcv.nxt = self.rcv.nxt.wrapping_add(len);
+        self.sk.rcv_nxt = self.rcv.nxt;
+        self.rcv.bytes += u64::from(len);
+        self.rcv.unread = u64::from(len);
+        self.rcv.delack.note_usual_size(flags);
+        self.note_arrival();
+        if len >= 128 {
+            self.grow_window(len);
+        }
+    }
+
     /// Data that arrived may join data that was held.
     #[cold]
     fn advance_over_held(&mut self) {
@@ -224,5 +249,15 @@ impl Connection {
             self.ack_after_read(bytes);
         }
         bytes
+    }
+
+    /// The application reads a segment of `len` bytes, which is all that waits.
+    #[inline(always)]
+    pub(crate) fn read_expected(&mut self, len: u32) {
+        self.rcv.memory = 0;
+        self.rcv.unread = 0;
+        self.rcv.copied = self.rcv.copied.wrapping_add(len);
+        self.adjust_receive_space(u64::from(len));
+        self.ack_after_read(u64::from(len));
     }
 }

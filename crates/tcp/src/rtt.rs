@@ -3,7 +3,6 @@
 use tcplab_units::Span;
 
 use crate::Connection;
-use crate::connection::Notice;
 use crate::minmax::RunningMin;
 use crate::seq::after;
 use crate::timers::RTO_MAX_US;
@@ -157,7 +156,7 @@ impl Connection {
         }
         self.snd.rtt.sample(rtt_us, self.sk.snd_una, self.sk.snd_nxt);
         self.sk.srtt_us = self.snd.rtt.srtt_us();
-        self.note(Notice::RttSample(Span::from_us(u64::from(rtt_us))));
+        self.outbox().note_rtt(Span::from_us(u64::from(rtt_us)));
     }
 
     /// Microseconds from now until the first unacknowledged segment's timeout; not positive if it has passed.

@@ -87,6 +87,12 @@ impl Sent {
         }
     }
 
+    /// One that left in the same state of delivery.
+    #[inline]
+    pub(crate) fn with(&self, seq: u32, end_seq: u32, flags: u16) -> Sent {
+        Sent { seq, end_seq, flags, ..*self }
+    }
+
     pub(crate) fn has(&self, flags: u16) -> bool {
         self.flags & flags != 0
     }
@@ -181,22 +187,41 @@ impl Scoreboard {
     }
 
     /// Adds a new segment after all others.
+    #[inline(always)]
     pub(crate) fn push(&mut self, sent: Sent) -> Id {
         if (self.tail - self.head) as usize == self.slots.len() {
             self.grow();
         }
-        let id = self.tail;
+        let (id, newest) = (self.tail, self.newest);
         self.tail += 1;
         self.transmissions = self.transmissions.wrapping_add(1);
-        *self.get_mut(id) = Sent { order: self.transmissions, ..sent };
-        self.append(id);
+        let order = self.transmissions;
+        let previous = if newest == NONE { id } else { newest } as u32;
+        let flags = (sent.flags & !PARKED) | LINKED;
+        *self.get_mut(id) = Sent { order, previous, next: id as u32, flags, ..sent };
+        self.follow(newest, id);
         id
+    }
+
+    /// `id` is the last in the order of sending, after `newest`.
+    #[inline]
+    fn follow(&mut self, newest: Id, id: Id) {
+        if newest == NONE {
+            self.oldest = id;
+        } else {
+            self.get_mut(newest).next = id as u32;
+        }
+        self.newest = id;
     }
 
     /// Takes away the first segment.
     pub(crate) fn pop(&mut self) {
         let id = self.head;
-        self.unlink(id);
+        if self.oldest == id && self.cursor != id {
+            self.unlink_oldest(id);
+        } else {
+            self.unlink(id);
+        }
         if self.get(id).has(LOST) {
             self.set_waiting(id, false);
         }
@@ -314,12 +339,7 @@ impl Scoreboard {
         sent.previous = if newest == NONE { id } else { newest } as u32;
         sent.next = id as u32;
         sent.flags = (sent.flags & !PARKED) | LINKED;
-        if newest == NONE {
-            self.oldest = id;
-        } else {
-            self.get_mut(newest).next = id as u32;
-        }
-        self.newest = id;
+        self.follow(newest, id);
     }
 
     /// A timeout took `id` for lost: RACK need not watch it before it is retransmitted, or `unpark_all`.
@@ -343,6 +363,20 @@ impl Scoreboard {
         (self.oldest, self.newest, self.cursor) = (NONE, NONE, NONE);
         for id in ids {
             self.append(id);
+        }
+    }
+
+    /// RACK need not watch `id` any more, which was sent longest ago.
+    #[inline]
+    fn unlink_oldest(&mut self, id: Id) {
+        let sent = self.get_mut(id);
+        sent.flags &= !(PARKED | LINKED);
+        let next = sent.next;
+        if next == id as u32 {
+            (self.oldest, self.newest) = (NONE, NONE);
+        } else {
+            self.oldest = self.whole(next);
+            self.get_mut(self.oldest).previous = next;
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use tcplab_units::prefetch;
+
 use crate::Config;
 use crate::Connection;
 use crate::seq::after;
@@ -98,6 +100,14 @@ impl SendBuffer {
     /// Bursts of which something is still out.
     pub(crate) fn bursts_out(&self) -> u32 {
         self.bursts_out
+    }
+
+    /// An ACK will arrive soon, and the first buffer may be sent.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Some(first) = self.waiting.front() {
+            prefetch(first);
+        }
     }
 
     /// Payload of the last buffer that was not sent yet; 0: all of it was.

@@ -50,6 +50,12 @@ impl Timers {
         self.xmit.min(self.delayed_ack).min(self.compressed_ack).min(self.pacing).min(self.gro)
     }
 
+    /// Whether none is armed but that of a delayed ACK.
+    #[inline]
+    pub(crate) fn only_delays_ack(&self) -> bool {
+        self.xmit.min(self.compressed_ack).min(self.pacing).min(self.gro) == Time::NEVER
+    }
+
     /// When a timer fires that is set at `now` to `wait`.
     #[inline]
     pub(crate) fn fire(&self, now: Time, wait: Span) -> Time {

@@ -247,46 +247,54 @@ impl Connection {
         let mut header = self.header();
         self.ecn_mark_data(&mut header, bytes > 0);
         self.accecn_data_option(&mut header, mss.min(bytes));
-        let mut left = bytes;
-        let mut count = 0;
-        loop {
-            let len = left.min(mss);
-            left -= len;
-            let last = left == 0;
-            let seq = self.sk.snd_nxt;
-            let mut end_seq = seq.wrapping_add(len);
-            let mut flags = if count == 0 { BURST_START } else { 0 };
-            header.seq = seq;
-            header.len = len;
-            header.more = !last;
-            if last && len > 0 && (push || count > 0) {
-                header.flags |= PSH;
-                flags |= if push { PUSHED } else { 0 };
-            }
-            if last && fin {
-                header.flags |= FIN;
-                flags |= HAS_FIN;
-                end_seq = end_seq.wrapping_add(1);
-                self.snd.fin_sent = true;
-            }
-            if end_seq.wrapping_sub(self.sk.snd_una) < self.sk.mss_cache {
-                flags |= LONE_RUNT;
-            }
-            let mut sent = Sent::new(seq, end_seq, flags);
-            note_sending(&mut self.sk, &mut sent, nothing_out);
-            self.snd.board.push(sent);
-            self.sk.snd_nxt = end_seq;
-            self.outbox().segments.push(header);
-            if self.ecn_ok() {
-                header.flags &= !CWR;
-            }
-            count += 1;
-            if last {
-                if len < mss {
-                    self.snd.small_end = end_seq;
-                }
-                break;
-            }
+        let count = bytes.div_ceil(mss).max(1);
+        let first_seq = self.sk.snd_nxt;
+        let mut template = Sent::new(0, 0, 0);
+        note_sending(&mut self.sk, &mut template, nothing_out);
+        for number in 0..count - 1 {
+            let seq = first_seq.wrapping_add(number * mss);
+            let start = if number == 0 { BURST_START } else { 0 };
+            self.record_sent(&template, seq, seq.wrapping_add(mss), start);
+        }
+        let before_last = (count - 1) * mss;
+        let (last_seq, last_len) = (first_seq.wrapping_add(before_last), bytes - before_last);
+        let mut end_seq = last_seq.wrapping_add(last_len);
+        let mut flags = if count == 1 { BURST_START } else { 0 };
+        if last_len > 0 && push {
+            flags |= PUSHED;
+        }
+        if fin {
+            flags |= HAS_FIN;
+            end_seq = end_seq.wrapping_add(1);
+            self.snd.fin_sent = true;
+        }
+        self.record_sent(&template, last_seq, end_seq, flags);
+        if last_len < mss {
+            self.snd.small_end = end_seq;
+        }
+        // Only the first segment of a burst tells that the window was reduced.
+        let later_flags = if self.ecn_ok() { header.flags & !CWR } else { header.flags };
+        let alone = u32::from(later_flags != header.flags).min(count - 1);
+        let outbox = self.outbox();
+        if alone > 0 {
+            let first = outbox.push_run(&header, alone);
+            (first.seq, first.len, first.more) = (first_seq, mss, true);
+        }
+        if count - 1 > alone {
+            let first = outbox.push_run(&header, count - 1 - alone);
+            (first.seq, first.len, first.more) = (first_seq.wrapping_add(alone * mss), mss, true);
+            first.flags = later_flags;
+        }
+        let last = outbox.push_run(&header, 1);
+        (last.seq, last.len) = (last_seq, last_len);
+        if count > 1 {
+            last.flags = later_flags;
+        }
+        if last_len > 0 && (push || count > 1) {
+            last.flags |= PSH;
+        }
+        if fin {
+            last.flags |= FIN;
         }
         self.snd.small_queue.add(bytes);
         self.sk.packets_out += count;
@@ -298,6 +306,15 @@ impl Connection {
             self.rearm_rto();
         }
         count
+    }
+
+    /// Puts a segment that leaves on the scoreboard.
+    #[inline(always)]
+    fn record_sent(&mut self, template: &Sent, seq: u32, end_seq: u32, flags: u16) {
+        let is_short = end_seq.wrapping_sub(self.sk.snd_una) < self.sk.mss_cache;
+        let flags = flags | template.flags | if is_short { LONE_RUNT } else { 0 };
+        self.snd.board.push(template.with(seq, end_seq, flags));
+        self.sk.snd_nxt = end_seq;
     }
 
     /// Sends a copy of segment `id`.
@@ -319,7 +336,7 @@ impl Connection {
         self.snd.small_queue.add(sent.len());
         self.snd.board.link_newest(id);
         note_sending(&mut self.sk, self.snd.board.get_mut(id), false);
-        self.outbox().segments.push(header);
+        self.outbox().push(header);
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
         self.snd.counters.segments_sent += u64::from(header.len > 0);
         self.pace(header.len);

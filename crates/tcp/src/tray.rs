@@ -29,11 +29,13 @@ impl<T: Copy> Tray<T> {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, item: T) {
+    pub(crate) fn push(&mut self, item: T) -> &mut T {
         if self.items.len() == self.items.capacity() {
             self.close_up();
         }
+        let place = self.items.len();
         self.items.push(item);
+        &mut self.items[place]
     }
 
     /// It is full: room of items that are gone is used again if it is half of all.
@@ -49,6 +51,11 @@ impl<T: Copy> Tray<T> {
     #[inline]
     pub(crate) fn first(&self) -> Option<&T> {
         self.items.get(self.gone)
+    }
+
+    #[inline]
+    pub(crate) fn first_mut(&mut self) -> Option<&mut T> {
+        self.items.get_mut(self.gone)
     }
 
     /// Takes the oldest.
@@ -102,7 +109,9 @@ mod tests {
     #[test]
     fn its_memory_does_not_grow_while_some_are_left() {
         let mut tray = Tray::default();
-        (0..100).for_each(|number| tray.push(number));
+        for number in 0..100 {
+            tray.push(number);
+        }
         for number in 100..10_000 {
             assert_eq!(tray.pop(), Some(number - 100));
             tray.push(number);

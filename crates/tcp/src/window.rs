@@ -226,6 +226,7 @@ impl Connection {
     }
 
     /// Charges the buffer with `len` bytes that arrived in segments of `size` (`skb_set_owner_r`), `behind` others or not.
+    #[inline]
     pub(crate) fn charge_memory(&mut self, len: u32, size: u32, behind: bool) {
         let (len, size) = (u64::from(len), u64::from(size));
         let memory = |payload| if behind { memory_behind_others(payload) } else { memory_of(payload) };
@@ -288,8 +289,14 @@ impl Connection {
 
     /// The window field of what leaves now; never takes back what was advertised.
     pub(crate) fn select_window(&mut self) -> u16 {
+        let window = self.possible_window();
+        self.advertise(window)
+    }
+
+    /// The same where `new` is the possible window.
+    #[inline]
+    pub(crate) fn advertise(&mut self, mut new: u32) -> u16 {
         let left = self.rcv.window.left(self.rcv.nxt);
-        let mut new = self.possible_window();
         if new < left {
             new = round_up(left, self.rcv.window.scale);
         }
@@ -312,6 +319,7 @@ impl Connection {
 
     /// Each arriving segment raises the limit while the buffer has room for it with its overhead
     /// (`tcp_grow_window`).
+    #[inline]
     pub(crate) fn grow_window(&mut self, payload: u32) {
         let window = &self.rcv.window;
         let room = window.clamp.min(self.receive_space()).saturating_sub(window.threshold);
@@ -353,6 +361,7 @@ impl Connection {
 
     /// The application has read `bytes`: twice what it reads in an RTT must fit, more while that grows
     /// (`tcp_rcv_space_adjust`).
+    #[inline]
     pub(crate) fn adjust_receive_space(&mut self, bytes: u64) {
         let window = &self.rcv.window;
         let elapsed = self.sk.tcp_mstamp - window.space_us;
@@ -389,6 +398,7 @@ impl Connection {
     }
 
     /// Without timestamps: the time in which a window's worth of data arrives.
+    #[inline]
     pub(crate) fn measure_receiver_rtt(&mut self) {
         let now = self.sk.tcp_mstamp;
         let window = &mut self.rcv.window;
@@ -406,6 +416,7 @@ impl Connection {
     }
 
     /// With timestamps: a full segment that echoes a new timestamp.
+    #[inline]
     pub(crate) fn measure_receiver_rtt_by_timestamp(&mut self, len: u32) {
         if !self.rcv.saw_timestamp || self.rcv.ts_ecr == self.rcv.window.rtt_last_echo {
             return;

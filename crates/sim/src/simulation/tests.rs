@@ -5,6 +5,11 @@ use crate::plan::{Limit, Queue};
 
 /// Ten transfers of 50 kB over a path that loses one packet in thirty.
 fn plan() -> Plan {
+    transfers(10, 50_000)
+}
+
+/// The same with so many transfers of so many bytes.
+fn transfers(streams: u32, bytes: u64) -> Plan {
     let direction = json!({
         "rate": 10_000_000, "delay": 5_000_000, "queue": {"kind": "droptail", "limit": {"packets": 1000}},
         "jitter": null, "reorder": null, "corrupt": null, "duplicate": null, "up": true, "trace": null,
@@ -21,8 +26,8 @@ fn plan() -> Plan {
             "forward": direction.clone(), "backward": direction,
         }],
         "flows": [{
-            "name": "bulk", "from": "a", "to": "b", "start": 0, "stop": null, "streams": 10, "kind": "tcp",
-            "cc": {"name": "cubic"}, "bytes": 50_000, "pattern": null, "sender": {}, "receiver": {},
+            "name": "bulk", "from": "a", "to": "b", "start": 0, "stop": null, "streams": streams, "kind": "tcp",
+            "cc": {"name": "cubic"}, "bytes": bytes, "pattern": null, "sender": {}, "receiver": {},
         }],
         "sample": {"sockets": null, "queues": null, "flows": null, "hosts": null, "packets": false},
         "capture": null,
@@ -66,6 +71,29 @@ fn a_node_served_ahead_of_the_others_changes_nothing() -> Result<(), PlanError> 
     let ((one, never, without), (other, furthest, with)) = (one?, other?);
     assert!(never == Time::ZERO && furthest > Time::ZERO);
     assert_eq!((one, without), (other, with));
+    Ok(())
+}
+
+#[test]
+fn segments_served_in_trains_change_nothing() -> Result<(), PlanError> {
+    for (streams, bytes, loses) in [(1, 5_000_000, false), (1, 5_000_000, true), (250, 50_000, false)] {
+        let mut plan = transfers(streams, bytes);
+        plan.links[0].backward.loss = None;
+        if !loses {
+            plan.links[0].forward.loss = None;
+        }
+        plan.links[0].forward.queue = Queue::droptail(Some(Limit::Packets(40)));
+        plan.sample.sockets = Some(Span::from_ms(7));
+        plan.sample.flows = Some(Span::from_ms(10));
+        let runs = [true, false].map(|serves_trains| -> Result<(RunStats, Tables), PlanError> {
+            let mut simulation = Simulation::new(&plan)?;
+            simulation.serves_trains = serves_trains;
+            while !simulation.advance(1000) {}
+            Ok((simulation.stats(), simulation.finish()))
+        });
+        let [with, without] = runs;
+        assert_eq!(with?, without?);
+    }
     Ok(())
 }
 

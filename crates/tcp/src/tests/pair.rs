@@ -50,6 +50,10 @@ pub(crate) struct Pair {
     pub ends: [Connection; 2],
     reader: Option<SlowReader>,
     next_read: Time,
+    /// Segments that the ends expect take the short way.
+    pub predicts: bool,
+    /// Segments that did.
+    pub expected: u64,
     pub now: Time,
     pub one_way: Span,
     pub faults: [Faults; 2],
@@ -76,6 +80,8 @@ impl Pair {
             ends: [client, server],
             reader: None,
             next_read: Time::NEVER,
+            predicts: false,
+            expected: 0,
             now,
             one_way,
             faults: [Faults::default(); 2],
@@ -166,7 +172,14 @@ impl Pair {
         } else if arrival == next {
             if let Some((_, (to, segment))) = self.wire.pop_first() {
                 self.delivered += 1;
-                self.ends[to].handle_segment(&segment, next);
+                let end = &mut self.ends[to];
+                let takes = self.predicts
+                    && (end.expects_data() && end.receive_expected_data(&segment, false, next)
+                        || end.expects_acks() && end.receive_expected_ack(&segment, next));
+                self.expected += u64::from(takes);
+                if !takes {
+                    end.handle_segment(&segment, next);
+                }
             }
         } else {
             for end in &mut self.ends {

@@ -1,10 +1,11 @@
 //! Whatever the network does, what is written arrives exactly once and the connection ends.
 
 use proptest::prelude::*;
-use tcplab_units::Span;
+use tcplab_units::{Span, Time};
 
 use super::pair::{Faults, Pair, SlowReader};
 use crate::Config;
+use crate::Connection;
 use crate::Ecn;
 use crate::connection::State;
 
@@ -83,7 +84,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn transfer(case: &Case) -> Pair {
+fn begin(case: &Case) -> Pair {
     let one_way = Span::from_us(case.one_way_us);
     let mut pair = Pair::new([&case.config, &case.config], case.control, case.isn, one_way, case.seed);
     pair.faults = case.faults;
@@ -94,8 +95,19 @@ fn transfer(case: &Case) -> Pair {
         end.write(bytes, pair.now);
         end.close(pair.now);
     }
+    pair
+}
+
+fn transfer(case: &Case) -> Pair {
+    let mut pair = begin(case);
     pair.run_to_the_end(3_000_000);
     pair
+}
+
+/// State of both ends, and when they want to be called.
+fn state(pair: &Pair) -> String {
+    let of = |end: &Connection| format!("{:?} {:?} {:?}", end.info(pair.now), end.rcv, end.timers);
+    pair.ends.each_ref().map(of).concat()
 }
 
 proptest! {
@@ -123,6 +135,38 @@ proptest! {
             prop_assert!(pair.ends.iter().all(|end| end.state == State::Closed), "{pair:?}");
         }
     }
+}
+
+proptest! {
+    #[test]
+    fn segments_that_are_expected_have_the_effects_of_all_others(case in case(), one_way in any::<bool>()) {
+        let case = Case { writes: if one_way { [case.writes[0], 0] } else { case.writes }, ..case };
+        let (mut short, mut long) = (begin(&case), begin(&case));
+        short.predicts = true;
+        for step in 0..2_000 {
+            let goes_on = [short.step(Time::NEVER), long.step(Time::NEVER)];
+            prop_assert_eq!(short.now, long.now);
+            prop_assert_eq!(short.delivered, long.delivered);
+            if step % 16 == 0 || goes_on != [true; 2] {
+                prop_assert_eq!(state(&short), state(&long));
+            }
+            if goes_on != [true; 2] {
+                prop_assert_eq!(goes_on, [false; 2]);
+                break;
+            }
+        }
+    }
+}
+
+/// Nearly all segments of a transfer are expected.
+#[test]
+fn most_segments_are_expected() {
+    let config = Config::default();
+    let mut pair = Pair::new([&config; 2], "cubic", [1, 2], Span::from_ms(25), 3);
+    pair.predicts = true;
+    pair.ends[0].write(5_000_000, pair.now);
+    pair.run_to_the_end(1_000_000);
+    assert!(pair.expected > pair.delivered * 99 / 100, "{} of {}", pair.expected, pair.delivered);
 }
 
 /// Losses without reordering cost exactly as many retransmissions: none is spurious.
