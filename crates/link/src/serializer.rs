@@ -13,6 +13,8 @@ pub(crate) struct Serializer {
     credit: u64,
     /// Nanoseconds a byte takes where that is a whole number, as at most rates; then no division is needed.
     whole_ns_per_byte: Option<u64>,
+    /// 2^64 over the rate, rounded down: a multiplication is faster than a division.
+    inverse: u64,
 }
 
 /// A byte's bits in units of 10^−9 bits.
@@ -21,7 +23,8 @@ const BYTE: u64 = 8_000_000_000;
 impl Serializer {
     pub(crate) fn new(rate: Rate) -> Serializer {
         let bits = rate.bits_per_sec();
-        Serializer { rate, credit: 0, whole_ns_per_byte: BYTE.is_multiple_of(bits).then_some(BYTE / bits) }
+        let whole_ns_per_byte = BYTE.is_multiple_of(bits).then_some(BYTE / bits);
+        Serializer { rate, credit: 0, whole_ns_per_byte, inverse: u64::MAX / bits }
     }
 
     pub(crate) fn rate(&self) -> Rate {
@@ -60,10 +63,26 @@ impl Serializer {
     /// When `work`, in units of 10^−9 bits, ends that starts at `start`.
     #[inline(never)]
     fn finish(&mut self, start: Time, work: u64) -> Time {
+        let (ns, rest) = self.divide(work.saturating_sub(self.credit));
+        if rest == 0 {
+            self.credit = self.credit.saturating_sub(work);
+            return start + Span::from_ns(ns);
+        }
+        self.credit = self.rate.bits_per_sec() - rest;
+        start + Span::from_ns(ns + 1)
+    }
+
+    /// Whole nanoseconds of `work`, and the work that is left.
+    #[inline]
+    fn divide(&self, work: u64) -> (u64, u64) {
         let rate = self.rate.bits_per_sec();
-        let ns = work.saturating_sub(self.credit).div_ceil(rate);
-        self.credit = ns.saturating_mul(rate).saturating_add(self.credit).saturating_sub(work);
-        start + Span::from_ns(ns)
+        let mut ns = (u128::from(work) * u128::from(self.inverse) >> 64) as u64;
+        let mut rest = work - ns * rate;
+        // The estimate is too small by two at most.
+        while rest >= rate {
+            (ns, rest) = (ns + 1, rest - rate);
+        }
+        (ns, rest)
     }
 }
 
@@ -101,6 +120,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_division_by_the_rate_is_exact(work in any::<u64>(), bits in prop_oneof![1..=20u64, any::<u64>()]) {
+            let bits = bits.max(1);
+            prop_assert_eq!(serializer(bits).divide(work), (work / bits, work % bits));
+        }
+
         #[test]
         fn no_bit_is_lost_or_won_by_changes_of_the_rate(
             changes in prop::collection::vec((0u64..2_000_000, 1000u64..10_000_000_000), 1..30),
