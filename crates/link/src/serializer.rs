@@ -76,7 +76,7 @@ impl Serializer {
     #[inline]
     fn divide(&self, work: u64) -> (u64, u64) {
         let rate = self.rate.bits_per_sec();
-        let mut ns = (u128::from(work) * u128::from(self.inverse) >> 64) as u64;
+        let mut ns = ((u128::from(work) * u128::from(self.inverse)) >> 64) as u64;
         let mut rest = work - ns * rate;
         // The estimate is too small by two at most.
         while rest >= rate {
