@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 import tcplab
 
 from .conftest import TOKEN, Served, visited
-from .steps import SCENARIO, chart, open_file, opened, write
+from .steps import SCENARIO, chart, open_file, opened, settled, write
 
 
 @pytest.mark.refused("/api/import")
@@ -88,6 +88,7 @@ def test_another_sites_page_reaches_nothing(browser: Browser, served: Served, tm
 
 def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Served) -> None:
     opened(page, served)
+    expect(page.locator(".cm-content")).to_be_visible()
     served.stop(signal.SIGKILL)
     expect(page.get_by_role("alert")).to_contain_text("Connection to the server lost")
     write(page, SCENARIO.replace("10 Mbit/s", "5 Mbit/s"))
@@ -107,6 +108,20 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Ser
     page.keyboard.press("Control+s")
     expect(page.locator(".notice").last).to_contain_text("Saved small.yaml")
     assert "5 Mbit/s" in (served.root / "small.yaml").read_text()
+
+
+def test_parts_that_do_not_come_are_asked_for_again(page: Page, served: Served) -> None:
+    """A server may die while the page is being loaded."""
+    parts = re.compile("/assets/(Editor|elk)")
+    page.route(parts, lambda route: route.abort())
+    (served.root / "small.yaml").write_text(SCENARIO)
+    page.goto(served.key)
+    page.get_by_role("button", name="small", exact=True).click()
+    expect(chart(page, "Goodput")).to_be_visible()
+    expect(page.get_by_role("region", name="Scenario as YAML")).to_have_attribute("aria-busy", "true")
+    page.unroute(parts)
+    expect(page.locator(".cm-content")).to_be_visible()
+    settled(page)
 
 
 def test_a_run_of_a_server_that_came_back_is_laid_over_as_any_other(page: Page, served: Served) -> None:

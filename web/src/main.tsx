@@ -4,7 +4,9 @@ import "@xyflow/react/dist/base.css";
 import "uplot/dist/uPlot.min.css";
 import "./ui/styles.css";
 
+import { persistently } from "./core/persistently";
+
 const theme = localStorage.getItem("tcplab-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
-void import("./ui/start");
+void persistently(() => import("./ui/start"));

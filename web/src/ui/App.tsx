@@ -1,6 +1,7 @@
 // The page: files or settings on the left, the drawing and its text above, curves below.
 
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { persistently } from "../core/persistently";
 import { mistakes } from "../core/problems";
 import { inUnit, unbroken } from "../core/quantity";
 import { Canvas } from "./Canvas";
@@ -20,7 +21,7 @@ import { TopBar } from "./TopBar";
 import { use, useStore } from "./use";
 
 // The largest part of the page: the drawing does not wait for it.
-const editor = import("./Editor");
+const editor = persistently(() => import("./Editor"));
 const Editor = lazy(() => editor);
 
 export function App() {

@@ -5,6 +5,7 @@ import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, type Lines, linkSayings } from "../core/labels";
 import type { Kinds } from "../core/kinds";
 import type { Drawing } from "../core/network";
+import { persistently } from "../core/persistently";
 import { type Places, seenAt, stretched } from "../core/places";
 import { enlarged, MAX_NAME, measured, measuredName } from "./Labels";
 
@@ -74,7 +75,7 @@ function ofKind(layout: Layout, across: number, high: number): LayoutOptions {
 
 /** Places for all nodes; `room` is where they will be seen, px. */
 export async function automatic(drawing: Drawing, kinds: Kinds, room: Room, layout: Layout = "right"): Promise<Places> {
-  elk ??= load();
+  elk ??= persistently(load);
   const tool = await elk;
   const said = drawing.links.map(linkSayings);
   const sayings = said.map(([, stacked]) => stacked ?? []);

@@ -1,6 +1,7 @@
 // A network that is up: its links and TCP as they go, changes of links, and ways into its nodes.
 
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { persistently } from "../../core/persistently";
 import { use, useStore } from "../use";
 import { CaptureList } from "./CaptureList";
 import { ChangeLink } from "./ChangeLink";
@@ -8,7 +9,7 @@ import { LiveCurves } from "./LiveCurves";
 import { Tables } from "./Tables";
 
 // The terminal is loaded when the first one is opened.
-const Terminal = lazy(() => import("./Terminal"));
+const Terminal = lazy(() => persistently(() => import("./Terminal")));
 
 type Pane = { id: number; title: string } & (
   | { kind: "terminal"; node: string; what: "bash" | "vtysh" }
