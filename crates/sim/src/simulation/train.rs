@@ -60,11 +60,11 @@ impl Simulation {
     #[inline(never)]
     fn serve_data<M: Mode>(&mut self, direction: DirectionId, place: u32, batch: &mut Batch) -> Train {
         let mut train = Train { packets: 0, goes_on: true, finished: false };
+        let asks_for_bodies = self.asks_for_bodies();
         let sim = &mut self.sim;
         let Some(&first) = sim.network.peek(direction).upcoming(0) else { return train };
         let forward = first.forward();
         let mut back = None;
-        let asks_for_bodies = self.look_ahead.is_none() && look_ahead::pays_for_bodies(&sim.bodies);
         let mut last = sim.now();
         // The contents of the packet before, which those of a run share.
         let mut known = None;
@@ -140,12 +140,19 @@ impl Simulation {
         train
     }
 
+    /// Whether the contents of packets are asked for ahead, with few streams.
+    #[inline]
+    fn asks_for_bodies(&self) -> bool {
+        self.look_ahead.is_none() && look_ahead::pays_for_bodies(&self.sim.bodies)
+    }
+
     /// Serves ACKs that arrive by `direction` for the stream at `place`.
     #[inline(never)]
     fn serve_acks<M: Mode>(&mut self, direction: DirectionId, place: u32, batch: &mut Batch) -> Train {
         let mut train = Train { packets: 0, goes_on: true, finished: false };
         let Some(&first) = self.sim.network.peek(direction).upcoming(0) else { return train };
         let mut back = None;
+        let asks_for_bodies = self.asks_for_bodies();
         while let Some((at, &packet)) = self.sim.network.peek(direction).first()
             && packet.goes_like(&first)
         {
@@ -164,7 +171,11 @@ impl Simulation {
                 break;
             };
             train.packets += 1;
-            sim.network.link(direction).deliver_first();
+            let link = sim.network.link(direction);
+            link.deliver_first();
+            if asks_for_bodies {
+                look_ahead::look_ahead_at_bodies(link, &sim.bodies);
+            }
             if is_later {
                 batch.present = at;
                 self.events += 1;
