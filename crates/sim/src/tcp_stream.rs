@@ -15,9 +15,12 @@ use crate::recorder::Mode;
 use crate::relay::{Hop, Leg, Relay};
 use crate::samplers::{self, Names};
 use crate::sim_context::{SimContext, Timer};
-use crate::stream::{FlowEndpoints, Way};
+use crate::stream::FlowEndpoints;
 
+mod expected;
 mod prefetch;
+
+pub(crate) use expected::Expected;
 
 /// The end at the flow's `from`, which opens the connection.
 pub(crate) const CLIENT: usize = 0;
@@ -77,15 +80,6 @@ pub(crate) struct TcpStream {
     settings: Arc<Settings>,
     initial_sequence: [u32; 2],
     remains: Option<Box<Remains>>,
-}
-
-/// The kind of segments that an end expects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expected {
-    /// Data, which it acknowledges at most.
-    Data,
-    /// ACKs of what it sent.
-    Acks,
 }
 
 /// The record of a connection that both ends have closed.
@@ -203,86 +197,6 @@ impl TcpStream {
         !self.answers
             && !self.brings_acks(forward)
             && self.ends[usize::from(forward)].as_ref().is_some_and(|end| end.only_receives())
-    }
-
-    /// The kind of segments that the end to which packets of this direction go expects, if most of them are such.
-    #[inline]
-    pub(crate) fn expects(&self, forward: bool) -> Option<Expected> {
-        let end = self.ends[usize::from(forward)].as_ref()?;
-        if self.brings_acks(forward) {
-            return end.expects_acks().then_some(Expected::Acks);
-        }
-        (!self.answers && end.expects_data()).then_some(Expected::Data)
-    }
-
-    /// The end to which packets of this direction go.
-    #[inline]
-    pub(crate) fn end(&mut self, forward: bool) -> Option<&mut Connection> {
-        self.ends[usize::from(forward)].as_deref_mut()
-    }
-
-    /// Expected data have arrived, the last of them at `last`.
-    #[inline]
-    pub(crate) fn received_expected(&mut self, forward: bool, last: Time) {
-        let end = usize::from(forward);
-        if let Some(connection) = &self.ends[end] {
-            self.delivered[end] = connection.bytes_received();
-            self.last_delivery = last;
-        }
-    }
-
-    /// An ACK arrived now at an end that expects some. `back`: the way from there, once it is known. The packet is left to the
-    /// caller. Whether that is all; none: it is not a bare ACK.
-    #[inline(always)]
-    pub(crate) fn receive_expected_ack<M: Mode>(
-        &mut self,
-        packet: &Packet,
-        back: &mut Option<Way>,
-        endpoints: &FlowEndpoints,
-        sim: &mut SimContext,
-    ) -> Option<bool> {
-        let now = sim.now();
-        let end = usize::from(packet.forward());
-        let connection = self.ends[end].as_deref_mut()?;
-        connection.lend_outbox(&mut sim.outbox);
-        if !connection.receive_expected_ack(sim.bodies.segment(packet)?, now) {
-            connection.return_outbox(&mut sim.outbox);
-            return None;
-        }
-        sim.bodies.release(packet.body());
-        if connection.has_to_transmit() {
-            let back = back.get_or_insert_with(|| endpoints.way(!packet.forward(), sim));
-            endpoints.transmit_by::<M>(back, connection, sim);
-        }
-        while let Some(notice) = connection.poll_notice() {
-            let Notice::RttSample(rtt) = notice else {
-                self.act_on::<M>(notice, end, endpoints, sim);
-                return Some(false);
-            };
-            self.rtt.record(rtt);
-        }
-        connection.return_outbox(&mut sim.outbox);
-        self.window.set(connection.cwnd(), now);
-        let phase = connection.control().telemetry().phase;
-        sim.schedule.set_end_timer(endpoints.place, end, connection.poll_timeout());
-        if !core::ptr::eq(phase, self.phase) {
-            self.note_phase(phase, endpoints, sim);
-        }
-        Some(true)
-    }
-
-    /// An ACK has had another effect than a sample of the RTT.
-    #[cold]
-    fn act_on<M: Mode>(
-        &mut self,
-        notice: Notice,
-        end: usize,
-        endpoints: &FlowEndpoints,
-        sim: &mut SimContext,
-    ) {
-        self.notice(end, notice, endpoints, sim);
-        self.drive::<M>(end, endpoints, sim);
-        self.return_outbox(end, sim);
     }
 
     /// Takes back the outbox that an end was lent, if it is still there.
