@@ -10,6 +10,8 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 use crate::nearest::nearest;
 
+mod spelling;
+
 /// The result tables keep times and sizes as signed 64-bit integers; the sum of two must fit.
 pub const LARGEST: u64 = 1 << 62;
 /// One, in parts per billion.
@@ -389,7 +391,7 @@ pub(crate) fn parse_meant(
     let Some(written) = split(text) else {
         return Err(QuantityError::new(
             format!("{shown} is not {wanted}"),
-            closest_text(text, dimensions, usual, &example),
+            spelling::closest_text(text, dimensions, usual, &example),
         ));
     };
     let number = written.number();
@@ -481,48 +483,6 @@ fn with_unit(number: &str, usual: &str) -> String {
 fn value_of(number: &str) -> BigRational {
     let (digits, exponent) = number.split_once('e').unwrap_or((number, "0"));
     fraction(digits) * power_of_ten(exponent.parse().unwrap_or(0))
-}
-
-/// A valid spelling near a text that does not even start with a number.
-fn closest_text(text: &str, dimensions: &[Dimension], usual: &str, example: &str) -> String {
-    let unit_end = text.find(|c: char| !(c.is_ascii_alphabetic() || c == '%' || c == '/')).unwrap_or(0);
-    if unit_end > 0 {
-        let number = text[unit_end..].trim();
-        if split(number).is_some_and(|w| w.sign.is_empty() && w.unit.is_none() && w.exponent.is_none()) {
-            return respell(number, &text[..unit_end], dimensions, usual);
-        }
-    }
-    let number_end = text.find(|c: char| !(c.is_ascii_digit() || c == ',')).unwrap_or(text.len());
-    let (number, unit) = (&text[..number_end], text[number_end..].trim());
-    let groups: Vec<&str> = number.split(',').collect();
-    if let [whole, others @ ..] = groups.as_slice()
-        && !others.is_empty()
-        && !groups.contains(&"")
-        && !unit.is_empty()
-        && !unit.contains(char::is_whitespace)
-    {
-        // Groups of three digits are thousands, as in `10,000`; what else follows one comma is decimals.
-        if others.iter().all(|group| group.len() == 3) && (1..=3).contains(&whole.len()) && *whole != "0" {
-            return respell(&groups.concat(), unit, dimensions, usual);
-        }
-        if let [decimals] = others {
-            return respell(&format!("{whole}.{decimals}"), unit, dimensions, usual);
-        }
-    }
-    other_number(text)
-        .map_or_else(|| example.to_owned(), |(number, unit)| respell(&number, unit, dimensions, usual))
-}
-
-/// The number and the unit of a text such as `.5 ms`, `10. ms`, `1_000 ms` or `10 000 ms`.
-fn other_number(text: &str) -> Option<(String, &str)> {
-    let (written, unit) = text.split_at(text.find(|c: char| !(c.is_ascii_digit() || "._ ".contains(c)))?);
-    let number = written.replace(['_', ' '], "");
-    let number = number.strip_suffix('.').unwrap_or(&number);
-    let number = if number.starts_with('.') { format!("0{number}") } else { number.to_owned() };
-    let is_number = split(&number).is_some_and(|written| written.unit.is_none());
-    let is_unit =
-        unit.chars().all(|c| c.is_ascii_alphabetic() || "%/µμ".contains(c)) && !unit.starts_with('/');
-    (is_number && is_unit).then_some((number, unit))
 }
 
 /// A fraction as a decimal number, without trailing zeros, to at most nine decimals.
