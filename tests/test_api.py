@@ -45,7 +45,7 @@ def test_a_run_gives_frames_and_a_plot(scenario: Path) -> None:
 def test_a_figure_is_of_a_repetition_that_there_is(scenario: Path) -> None:
     run = tcplab.run("api.yaml", repeat=2)
     assert run.plot.timeseries(2).data
-    with pytest.raises(ValueError, match="there is no repetition 3: 1, 2"):
+    with pytest.raises(ValueError, match="no repetition 3: the run has 1, 2"):
         run.plot.timeseries(3)
 
 

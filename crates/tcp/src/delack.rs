@@ -257,7 +257,7 @@ impl Connection {
         self.compress_ack();
     }
 
-    /// The same of data that were expected: there is no gap, and no mark to report.
+    /// Decides on the ACK of data that were expected, with no gap and no mark to report.
     #[inline]
     pub(crate) fn acknowledge_expected(&mut self) {
         if self.rcv.delack.acks_at_once() {

@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// Queues a full segment of `len` bytes that was expected: there is no gap, mark or FIN, and nothing else waits.
+    /// Queues a full segment of `len` bytes that was expected, with no gap, mark or FIN, while nothing else waits.
     #[inline(always)]
     pub(crate) fn queue_expected(&mut self, len: u32, flags: u8) {
         self.charge_memory(len, len, false);

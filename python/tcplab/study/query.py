@@ -53,7 +53,7 @@ def query(store: Store, sql: str) -> pl.DataFrame:
         if missing := re.search(r"Table with name (\S+) does not exist!", said):
             views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
             tables = ", ".join(name for (name,) in views)
-            said = f"there is no table `{missing[1]}`: the tables are {tables}"
+            said = f"no table `{missing[1]}`: the tables are {tables}"
         raise QueryError(said) from None
     except duckdb.Error as problem:
         raise QueryError(str(problem).strip()) from None

@@ -44,7 +44,7 @@ class Plot:
     def _known(self, repetition: int | None) -> int | None:
         there = self._run.repetitions
         if repetition is not None and repetition not in there:
-            raise ValueError(f"there is no repetition {repetition}: {', '.join(map(str, there))}")
+            raise ValueError(f"no repetition {repetition}: the run has {', '.join(map(str, there))}")
         return repetition
 
 

@@ -107,7 +107,7 @@ def test_a_table_that_does_not_exist_is_answered_with_those_that_do(store: Store
     run_dir = store.path / CELLS / "a-1" / "run-1"
     run_dir.mkdir(parents=True)
     pl.DataFrame({"flow": ["bulk"]}).write_parquet(run_dir / "flows.parquet")
-    with pytest.raises(QueryError, match=r"^there is no table `flow`: the tables are flows, results$"):
+    with pytest.raises(QueryError, match=r"^no table `flow`: the tables are flows, results$"):
         query(store, "SELECT * FROM flow")
 
 
