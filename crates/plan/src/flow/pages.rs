@@ -45,32 +45,37 @@ pub struct Pages {
     idle: Idle,
 }
 
-/// The connections without work, in the order in which they were last used.
+/// The connections without work, in the order in which they were last used. Those never used come first: their
+/// windows are the initial ones.
 #[derive(Debug, Default)]
 struct Idle {
-    by_use: BTreeMap<u64, u32>,
-    used: HashMap<u32, u64>,
-    uses: u64,
+    connections: BTreeMap<Rank, u32>,
+    ranks: HashMap<u32, Rank>,
+    inserted: u64,
 }
 
+/// Whether a connection has been used, and its number in the order of insertion.
+type Rank = (bool, u64);
+
 impl Idle {
-    fn insert(&mut self, connection: u32) {
-        if !self.used.contains_key(&connection) {
-            self.uses += 1;
-            self.used.insert(connection, self.uses);
-            self.by_use.insert(self.uses, connection);
+    fn insert(&mut self, connection: u32, is_used: bool) {
+        if !self.ranks.contains_key(&connection) {
+            self.inserted += 1;
+            let rank = (is_used, self.inserted);
+            self.ranks.insert(connection, rank);
+            self.connections.insert(rank, connection);
         }
     }
 
     fn remove(&mut self, connection: u32) {
-        if let Some(used) = self.used.remove(&connection) {
-            self.by_use.remove(&used);
+        if let Some(rank) = self.ranks.remove(&connection) {
+            self.connections.remove(&rank);
         }
     }
 
     /// From the one used last on.
     fn latest(&self) -> impl Iterator<Item = u32> {
-        self.by_use.values().rev().copied()
+        self.connections.values().rev().copied()
     }
 }
 
@@ -106,7 +111,7 @@ impl Pages {
         if self.waiting.is_empty() && self.asked == 0 && now >= self.resume.min(self.stop) {
             self.begin_page(now);
         }
-        self.idle.insert(connection);
+        self.idle.insert(connection, false);
         if self.done {
             self.idle.remove(connection);
             return Next::Close;
@@ -139,7 +144,7 @@ impl Pages {
 
     /// The response that `connection` waited for has come. It is the one used last.
     pub fn finish(&mut self, connection: u32, now: Time) {
-        self.idle.insert(connection);
+        self.idle.insert(connection, true);
         self.asked -= 1;
         if self.asked == 0 && self.waiting.is_empty() {
             self.resume = now + self.web.think;
@@ -213,6 +218,19 @@ mod tests {
         pages.leave(0);
         assert_eq!(pages.wanted(), [3]);
         assert!(matches!(pages.next(3, Time::ZERO), Next::Fetch(_)));
+    }
+
+    #[test]
+    fn a_connection_that_is_open_late_is_not_the_one_used_last() {
+        let mut pages = pages(Web { page: 2, ..Web::default() }, Time::NEVER);
+        for connection in [0, 1] {
+            assert!(matches!(pages.next(connection, Time::ZERO), Next::Fetch(_)));
+        }
+        pages.finish(0, Time::ZERO);
+        assert_eq!(pages.next(2, Time::ZERO), Next::Wait(Time::NEVER));
+        pages.finish(1, Time::ZERO);
+        assert_eq!(pages.next(3, Time::ZERO), Next::Wait(Time::NEVER));
+        assert_eq!(pages.wanted(), [0, 1]);
     }
 
     #[test]
