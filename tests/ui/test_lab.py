@@ -157,6 +157,12 @@ def test_a_link_that_changes_shows_in_its_curve(lab: Page) -> None:
     expect(change.get_by_label("queue")).to_have_attribute(
         "placeholder", "droptail of 50 packets; reverse 9 packets"
     )
+    # Changes made elsewhere show by themselves, beside what is being typed here.
+    change.get_by_label("delay").fill("7 ms")
+    elsewhere = [sys.executable, "-m", "tcplab", "topo", "set", "--lab", "page-lab", "h1-h2", "rate=3 Mbit/s"]
+    subprocess.run(elsewhere, check=True)
+    expect(change.get_by_label("rate")).to_have_attribute("placeholder", "3 Mbit/s")
+    expect(change.get_by_label("delay")).to_have_value("7 ms")
     # A link has one such pane.
     lab.get_by_role("button", name="Change", exact=True).click()
     expect(change).to_have_count(1)

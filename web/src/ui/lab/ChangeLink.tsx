@@ -5,7 +5,10 @@ import { unbroken } from "../../core/quantity";
 import { changeable, fits } from "../../core/schema";
 import { use, useStore } from "../use";
 
-export function ChangeLink({ lab, link }: { lab: string; link: string }) {
+// Between looks at the settings, ms. They may change by the scenario's `at`, or by `tcplab topo set`.
+const LOOK = 2000;
+
+export function ChangeLink({ lab, link, shown }: { lab: string; link: string; shown: boolean }) {
   const store = useStore();
   const schema = use((state) => state.schema);
   const change = use((state) => state.labChange);
@@ -13,8 +16,12 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
   const [direction, setDirection] = useState<"both" | "forward" | "reverse">("both");
   const { forward = {}, reverse = {} } = use((state) => state.labs.find((one) => one.name === lab)?.links[link]?.settings) ?? {};
   const id = useId();
-  // They may have changed by the scenario's `at`, or by `tcplab topo set`.
-  useEffect(() => void store.lookForLabs(), [store]);
+  useEffect(() => {
+    if (!shown) return;
+    void store.lookForLabs();
+    const timer = window.setInterval(() => void store.lookForLabs(), LOOK);
+    return () => clearInterval(timer);
+  }, [store, shown]);
   const all = schema ? changeable(schema) : [];
   const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
   const wrong = all.filter((field) => settings[field.key] !== undefined && !fits(field, settings[field.key]!));

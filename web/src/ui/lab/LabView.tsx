@@ -198,7 +198,7 @@ export function LabView({ shown }: { shown: boolean }) {
               )}
               {pane.kind === "tables" && <Tables lab={lab.name} node={pane.node} />}
               {pane.kind === "capture" && <CaptureList lab={lab.name} link={pane.link} />}
-              {pane.kind === "change" && <ChangeLink lab={lab.name} link={pane.link} />}
+              {pane.kind === "change" && <ChangeLink lab={lab.name} link={pane.link} shown={shown && pane.id === front} />}
             </div>
           ))}
         </div>
