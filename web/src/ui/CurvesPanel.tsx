@@ -2,6 +2,7 @@
 
 import { memo, useMemo } from "react";
 import { charts, type Curves, type CurvesHeader, dashesOf, inOrderOf, type Line, lines, shadeOf, tints, wayOf } from "../core/curves";
+import { engineNamed } from "../core/engines";
 import { mistakes } from "../core/problems";
 import { unbroken } from "../core/quantity";
 import type { LivePanel } from "../store/state";
@@ -119,7 +120,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
           <span className="chip run" key={overlay.path}>
             <Sample run={index + 1} />
             <button className="plain" aria-pressed={!hidden[`run ${overlay.path}`]} onClick={() => toggle(`run ${overlay.path}`)}>
-              {overlay.path.split("/").pop()} <small>{overlay.curves.header.engine}</small>
+              {overlay.path.split("/").pop()} <small>{engineNamed(overlay.curves.header.engine)}</small>
             </button>
             <button className="plain" aria-label={`Remove ${overlay.path}`} onClick={() => void store.runs.overlay(overlay.path)}>
               ✕
@@ -128,7 +129,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
         ))}
         {now && (
           <span className="chip now">
-            <Sample run={shown.length + 1} /> {going!.name} <small>{going!.engine}, now</small>
+            <Sample run={shown.length + 1} /> {going!.name} <small>{engineNamed(going!.engine)}, now</small>
           </span>
         )}
         {shown.length > 1 && (

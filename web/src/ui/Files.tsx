@@ -1,6 +1,7 @@
 // The directory: scenarios, studies and results, and networks to begin with.
 
 import { useState } from "react";
+import { engineNamed } from "../core/engines";
 import { resultName, studyResult, when } from "../core/results";
 import { EMPTY, TEMPLATES } from "../core/templates";
 import { Icon } from "./icons";
@@ -102,11 +103,11 @@ export function Files() {
         <ul>
           {results.slice(0, SHOWN).map((result) => (
             <li key={result.path} className="result">
-              <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.message || `${result.engine}, ${result.status}`}`}>
+              <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.message || `${engineNamed(result.engine)}, ${result.status}`}`}>
                 <span className={`state ${result.status}`} aria-label={result.status} />
                 <span className="name">{resultName(result)}</span>
                 <small>
-                  {[result.engine, when(result.started)].filter(Boolean).join(" · ") || result.status}
+                  {[engineNamed(result.engine), when(result.started)].filter(Boolean).join(" · ") || result.status}
                 </small>
               </button>
               <button

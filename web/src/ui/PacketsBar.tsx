@@ -1,6 +1,7 @@
 // The clock of packet playback.
 
 import { useEffect, useReducer } from "react";
+import { engineNamed } from "../core/engines";
 import { mistakes } from "../core/problems";
 import { clock } from "../core/quantity";
 import { CurvesPanel } from "./CurvesPanel";
@@ -95,7 +96,7 @@ export function PacketsBar() {
               {refused && !result && <option value="">choose</option>}
               {overlays.map(({ path, curves }) => (
                 <option key={path} value={path}>
-                  {path.split("/").pop()} ({curves.header.engine})
+                  {path.split("/").pop()} ({engineNamed(curves.header.engine)})
                 </option>
               ))}
             </select>

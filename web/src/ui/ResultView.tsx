@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "react";
 import type { Result, Table } from "../backend/backend";
+import { engineNamed } from "../core/engines";
 import { unbroken } from "../core/quantity";
 import { Icon } from "./icons";
 import { copyLink } from "./Share";
@@ -20,7 +21,8 @@ export function ResultView({ result }: { result: Result }) {
         <span className={`state ${result.status}`} aria-hidden="true" />
         <strong>{result.name}</strong>
         <span>
-          {result.engine}, {result.repetitions.length} {result.repetitions.length === 1 ? "run" : "runs"}, {result.status}
+          {engineNamed(result.engine)}, {result.repetitions.length} {result.repetitions.length === 1 ? "run" : "runs"}
+          {result.status !== "done" && `, ${result.status}`}
           {result.message && `: ${unbroken(result.message)}`}
         </span>
         <span className="space" />

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "react";
 import type { Job } from "../backend/backend";
+import { engineNamed } from "../core/engines";
 import { inUnit } from "../core/quantity";
 import { progressOf, shareOf } from "../core/study";
 import { inTurn } from "../store/runs";
@@ -102,7 +103,7 @@ export function TopBar() {
         <select value={engine} onChange={(event) => store.simulation.setEngine(event.target.value)} aria-label="Engine">
           {session.engines.map((name) => (
             <option key={name} value={name}>
-              {ENGINES[name] ?? name}
+              {engineNamed(name)}
             </option>
           ))}
         </select>
@@ -119,9 +120,6 @@ export function TopBar() {
     </header>
   );
 }
-
-// Engines by the names of the documentation.
-const ENGINES: Record<string, string> = { sim: "Simulator", kernel: "Linux kernel", remote: "Real hosts" };
 
 // There is room for so many runs.
 const SHOWN = 2;
