@@ -52,6 +52,6 @@ pub use medium::{Medium, Stations};
 pub use observer::{Event, Observer};
 pub use packet::{Ecn, Packet};
 pub use qdisc::{Class, Drops, Gauge};
-pub use random::{component_seed, mix};
 pub use rows::{QueueTables, Sampled};
 pub use stats::{QueueSample, Stats};
+pub use tcplab_plan::random::{component_seed, mix};

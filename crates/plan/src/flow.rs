@@ -1,6 +1,7 @@
 //! Traffic: a source, a sink and what passes between them. Each kind of traffic has a file of its own.
 
 mod echo;
+mod exponential;
 mod http;
 mod kind;
 mod pages;
@@ -17,14 +18,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Span, Time};
 
+use crate::random::component_seed;
 use crate::{Cc, IpVersion};
 
 pub use echo::Echo;
+pub use exponential::Poisson;
 pub use http::{Http, Popularity, REQUEST_BYTES, RESPONSE_HEAD_BYTES, Web};
 pub(crate) use kind::Kind;
 pub use kind::{Connections, Traits};
 pub use pages::{Fetch, Next, Pages};
-pub use pattern::{Pattern, PatternDistribution};
+pub use pattern::{Pattern, PatternDistribution, Pauses};
 pub use ping::Ping;
 pub use request::Request;
 pub use requests::{Object, Requests};
@@ -61,6 +64,29 @@ pub struct Flow {
     /// Traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
+}
+
+impl Flow {
+    /// A seed for `component` of one of its streams in a run with seed `run`: the same in every engine.
+    pub fn seed_of(&self, component: &str, stream: u64, run: u64) -> u64 {
+        component_seed(run, &format!("flow.{}.{stream}.{component}", self.name))
+    }
+
+    /// The times in which a stream sends and is silent, in a run with seed `run`; none: it has no pauses.
+    pub fn pauses(&self, stream: u64, run: u64) -> Option<Pauses> {
+        let (Traffic::Tcp(Tcp { pattern, .. }) | Traffic::Udp(Udp { pattern, .. })) = self.traffic else {
+            return None;
+        };
+        pattern.map(|pattern| Pauses::new(pattern, self.seed_of("pattern", stream, run)))
+    }
+
+    /// The intervals of a stream whose spacing is exponential, in a run with seed `run`; none: it has another.
+    pub fn random_intervals(&self, stream: u64, run: u64) -> Option<Poisson> {
+        let Traffic::Udp(Udp { rate, payload, spacing: Spacing::Exponential, .. }) = self.traffic else {
+            return None;
+        };
+        Some(Poisson::new(rate, payload, self.seed_of("spacing", stream, run)))
+    }
 }
 
 fn is_zero(number: &u8) -> bool {

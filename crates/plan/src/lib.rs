@@ -23,6 +23,7 @@ mod overhead;
 mod plan;
 mod policer;
 mod queue;
+pub mod random;
 mod remote;
 mod reorder;
 mod routing;

@@ -13,13 +13,11 @@ use crate::cache::Stored;
 use crate::capture;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
-use crate::exponential::Poisson;
 use crate::http::{Browser, Http};
 use crate::network::{DirectionId, Names, Network, NodeId};
 use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
-use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
-use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Spacing, Timing, Traffic};
+use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Pauses, Plan, Timing, Traffic};
 use crate::recorder::NOWHERE;
 use crate::relay::{self, Relay};
 use crate::request::Request;
@@ -219,8 +217,8 @@ impl Maker<'_> {
         let end = Time::ZERO + self.plan.duration;
         let stop = self.flow.stop.filter(|&stop| stop != end).unwrap_or(Time::NEVER);
         match &self.flow.traffic {
-            Traffic::Tcp(plan::Tcp { bytes, pattern, .. }) => {
-                self.connection(Box::new(Bulk::new(*bytes, self.pauses(pattern), stop)))
+            Traffic::Tcp(plan::Tcp { bytes, .. }) => {
+                self.connection(Box::new(Bulk::new(*bytes, self.pauses(), stop)))
             }
             Traffic::Request(plan::Request { request, response, think, count, .. }) => {
                 self.connection(Box::new(Request::new(*request, *response, *think, *count, stop)))
@@ -230,13 +228,13 @@ impl Maker<'_> {
                 let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
                 self.connection(Box::new(Echo::new(job, stop)))
             }
-            Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, spacing, .. }) => {
+            Traffic::Udp(plan::Udp { rate, payload, bytes, .. }) => {
                 let mut pacer = Pacer::new(*rate, *payload, self.flow.start);
-                if *spacing == Spacing::Exponential {
-                    pacer = pacer.at_random(Poisson::new(*rate, *payload, self.seed("spacing")));
+                if let Some(intervals) = self.flow.random_intervals(u64::from(self.stream), self.plan.seed) {
+                    pacer = pacer.at_random(intervals);
                 }
                 let queued = is_queued(self.plan, &self.flow.from);
-                let udp = UdpStream::new(*payload, *bytes, pacer, self.pauses(pattern), stop, queued);
+                let udp = UdpStream::new(*payload, *bytes, pacer, self.pauses(), stop, queued);
                 StreamKind::Udp(Box::new(udp))
             }
             Traffic::Ping(plan::Ping { interval, payload, count }) => {
@@ -270,12 +268,12 @@ impl Maker<'_> {
         self.source.places.iter().zip(&self.source.relays).filter(move |(place, _)| is_split(place))
     }
 
-    fn pauses(&self, pattern: &Option<Pattern>) -> Option<Pauses> {
-        pattern.map(|pattern| Pauses::new(pattern, self.seed("pattern")))
+    fn pauses(&self) -> Option<Pauses> {
+        self.flow.pauses(u64::from(self.stream), self.plan.seed)
     }
 
     fn seed(&self, component: &str) -> u64 {
-        component_seed(self.plan.seed, &format!("flow.{}.{}.{component}", self.flow.name, self.stream))
+        self.flow.seed_of(component, u64::from(self.stream), self.plan.seed)
     }
 }
 

@@ -4,7 +4,7 @@ use tcplab_tcp::Connection;
 use tcplab_units::Time;
 
 use crate::application::{Application, Context};
-use crate::pattern::Pauses;
+use crate::plan::Pauses;
 
 /// The sending application.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Bulk {
         }
     }
 
-    /// The connection is there, a pause begins or ends, or the source stops. When it wants to be woken next.
+    /// The flow starts, a pause begins or ends, or the source stops. When it wants to be woken next.
     fn wake(&mut self, connection: &mut Connection, now: Time) -> Time {
         if self.stopped {
             return Time::NEVER;

@@ -2,7 +2,7 @@
 
 use tcplab_units::{Rate, Span, Time};
 
-use crate::exponential::Poisson;
+use crate::plan::Poisson;
 
 /// When each datagram leaves: datagram k exactly k · payload · 8 / rate after the first, rounded down to a
 /// nanosecond, without drift. Or the intervals are those of a Poisson process, with this mean.

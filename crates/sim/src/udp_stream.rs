@@ -3,7 +3,7 @@
 use tcplab_units::Time;
 
 use crate::packet::Body;
-use crate::pattern::Pauses;
+use crate::plan::Pauses;
 use crate::recorder::Mode;
 use crate::send_room::SendRoom;
 use crate::sim_context::{SimContext, Timer};

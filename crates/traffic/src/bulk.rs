@@ -41,7 +41,7 @@ impl Task<'_> {
     fn write(&self, stream: &Stream, socket: &Socket, plan: &Tcp) -> io::Result<bool> {
         let mut left = plan.bytes.unwrap_or(u64::MAX);
         let stop = self.stop();
-        let mut phases = Phases::new(plan.pattern, self.end.start(), self.end.seed, stream.number);
+        let mut phases = Phases::new(self.end.flow.pauses(stream.number, self.end.seed), self.end.start());
         while left > 0 {
             let now = self.context.clock.now();
             if now >= stop || self.context.stop.load(Ordering::Relaxed) {

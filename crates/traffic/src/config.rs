@@ -21,7 +21,7 @@ pub struct End {
     /// Length of an interval row, ns; none: no such rows.
     #[serde(default)]
     pub sample: Option<u64>,
-    /// Seed of on-off patterns and of exponential spacing. Of an http flow the run's, from which the simulator draws its requests too.
+    /// The run's seed: pauses, intervals and requests are those of the simulator.
     #[serde(default)]
     pub seed: u64,
     /// The program that makes the traffic; none: this one.

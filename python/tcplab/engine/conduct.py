@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -202,14 +201,3 @@ class _Goodput:
 def roles_of(flow: Flow) -> tuple[str, ...]:
     """The ends that end by themselves: a web server serves until the run's end."""
     return ("client",) if not kind_of(flow).served or "web" in flow else ("server", "client")
-
-
-def agent_seed(seed: int, flow: Flow) -> int:
-    """A flow as an agent gets it; an http flow with the run's seed, from which the simulator draws, too."""
-    return seed if "web" in flow else seed_of(seed, flow["name"])
-
-
-def seed_of(seed: int, name: str) -> int:
-    """A random stream of its own for each flow, so that adding one shifts no other."""
-    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")

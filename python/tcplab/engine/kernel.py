@@ -15,7 +15,7 @@ import polars as pl
 
 from tcplab.engine import kernel_ecn, kernel_routing
 from tcplab.engine.base import Outcome, Problem, Progress, Status
-from tcplab.engine.conduct import RunMonitor, agent_seed
+from tcplab.engine.conduct import RunMonitor
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
@@ -224,7 +224,7 @@ class _Execution:
             "address": arrival.ip(flow["ip"]),
             "ports": ports,
             "sample": self.plan["sample"]["flows"],
-            "seed": agent_seed(self.plan["seed"], flow),
+            "seed": self.plan["seed"],
             "prompt": bool(self.layout.emulated),
             "generator": None if generator == "native" else generator,
             "flow": ours,

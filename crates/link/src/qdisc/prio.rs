@@ -4,9 +4,9 @@ use tcplab_units::{Rate, Time};
 
 use super::counting::{Counting, Counts};
 use super::{Backlog, Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
+use crate::component_seed;
 use crate::config::{self, Change};
 use crate::packet::Packet;
-use crate::random::component_seed;
 
 /// Bands in order of priority.
 #[derive(Clone, Debug)]

@@ -1,12 +1,11 @@
-//! Exponentially distributed times, in integers.
+//! Exponentially distributed times, in integers: the same on every machine.
 
-use rand::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::SeedableRng;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use tcplab_units::{Rate, Span};
 
 /// An exponentially distributed number of mean 1 in units of 2^-64: −ln(u) with u = (random + 1) / 2^64.
-pub(crate) fn exponential(random: u64) -> u128 {
+pub(super) fn exponential(random: u64) -> u128 {
     // ln 2 in units of 2^-32.
     const LN_2: u128 = 2_977_044_472;
     let Some(value) = random.checked_add(1) else { return 0 };
@@ -36,7 +35,7 @@ fn log2(value: u64) -> u64 {
 
 /// The intervals of a Poisson process, from a random stream of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Poisson {
+pub struct Poisson {
     /// In units of 2^-32 ns, so that the rate is exact where an interval is a few nanoseconds.
     mean: u128,
     /// Difference between the exact time and the times so far, in the same units.
@@ -46,13 +45,13 @@ pub(crate) struct Poisson {
 
 impl Poisson {
     /// Of datagrams of `payload` bytes at a mean `rate`, from the random stream `seed`.
-    pub(crate) fn new(rate: Rate, payload: u32, seed: u64) -> Poisson {
+    pub fn new(rate: Rate, payload: u32, seed: u64) -> Poisson {
         let mean = ((u128::from(payload) * 8_000_000_000) << 32) / u128::from(rate.bits_per_sec());
         Poisson { mean, remainder: 0, random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
     /// How long until the next datagram leaves.
-    pub(crate) fn interval(&mut self) -> Span {
+    pub fn interval(&mut self) -> Span {
         let drawn = exponential(self.random.next_u64()) >> 32;
         let exact = ((self.mean * drawn) >> 32) + self.remainder;
         self.remainder = exact & 0xffff_ffff;

@@ -2,9 +2,13 @@
 
 use std::fmt;
 
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
+
+use super::exponential::exponential;
 
 /// Pauses in a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,5 +45,73 @@ impl fmt::Display for Pattern {
             PatternDistribution::Exponential => "exponential",
         };
         write!(f, "{} on and {} off ({distribution})", self.on, self.off)
+    }
+}
+
+/// Draws times of sending and of silence, from a random stream of its own.
+#[derive(Clone, Debug)]
+pub struct Pauses {
+    pattern: Pattern,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Pauses {
+    /// Pauses of `pattern`, from the random stream `seed`.
+    pub fn new(pattern: Pattern, seed: u64) -> Pauses {
+        Pauses { pattern, random: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// How long the source sends now.
+    pub fn on(&mut self) -> Span {
+        self.draw(self.pattern.on)
+    }
+
+    /// How long it is silent now.
+    pub fn off(&mut self) -> Span {
+        self.draw(self.pattern.off)
+    }
+
+    fn draw(&mut self, mean: Span) -> Span {
+        match self.pattern.distribution {
+            PatternDistribution::Constant => mean,
+            PatternDistribution::Exponential => {
+                let ns = (u128::from(mean.as_ns()) * exponential(self.random.next_u64())) >> 64;
+                Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pauses(distribution: PatternDistribution, seed: u64) -> Pauses {
+        Pauses::new(Pattern { on: Span::from_ms(200), off: Span::from_ms(800), distribution }, seed)
+    }
+
+    #[test]
+    fn constant_times_are_the_means() {
+        let mut pauses = pauses(PatternDistribution::Constant, 1);
+        assert_eq!((pauses.on(), pauses.off()), (Span::from_ms(200), Span::from_ms(800)));
+    }
+
+    #[test]
+    fn exponential_times_have_the_mean_and_the_median_of_their_distribution() {
+        let mut pauses = pauses(PatternDistribution::Exponential, 7);
+        let mut draws: Vec<u64> = (0..100_000).map(|_| pauses.on().as_ns()).collect();
+        draws.sort_unstable();
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        let median = draws[draws.len() / 2] as f64;
+        // The mean's standard error is 1 / sqrt(100,000) of it; four of them.
+        assert!((mean / 200e6 - 1.0).abs() < 4.0 / 316.0, "mean {mean}");
+        assert!((median / (200e6 * std::f64::consts::LN_2) - 1.0).abs() < 4.0 / 316.0, "median {median}");
+    }
+
+    #[test]
+    fn each_seed_has_its_own_times() {
+        let draw = |seed| pauses(PatternDistribution::Exponential, seed).on();
+        assert_eq!(draw(3), draw(3));
+        assert_ne!(draw(3), draw(4));
     }
 }

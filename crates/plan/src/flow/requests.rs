@@ -1,6 +1,7 @@
 //! The objects that web traffic asks for: drawn from a seed, the same in every engine.
 
 use super::{Popularity, Web};
+use crate::random::{GAMMA, mix};
 
 /// An object of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,13 +64,9 @@ impl Requests {
     }
 }
 
-/// SplitMix64's increment and finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
+/// SplitMix64's finalizer.
 fn scrambled(count: u64) -> u64 {
-    let mixed = (count ^ (count >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    mix(count.wrapping_sub(GAMMA))
 }
 
 /// A number below `bound` from 64 random bits.

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rand::RngExt;
-use rand_xoshiro::Xoshiro256PlusPlus;
+use tcplab_plan::Poisson;
 
 /// Departures of datagrams of one size at one rate.
 #[derive(Debug)]
@@ -13,26 +12,25 @@ pub struct Schedule {
     rate: u128,
     base: u64,
     next: u64,
-    poisson: Option<Poisson>,
+    random: Option<Random>,
 }
 
 impl Schedule {
     /// Datagrams of `payload` bytes at `rate` bit/s, the first one at `start`.
     pub fn new(payload: u32, rate: u64, start: u64) -> Schedule {
         let bits = u128::from(payload) * 8 * 1_000_000_000;
-        Schedule { bits, rate: u128::from(rate.max(1)), base: start, next: 0, poisson: None }
+        Schedule { bits, rate: u128::from(rate.max(1)), base: start, next: 0, random: None }
     }
 
-    /// The same as a Poisson process of this mean rate, whose first datagram is an interval after the start.
-    pub fn at_random(mut self, random: Xoshiro256PlusPlus) -> Schedule {
-        let mean = self.bits as f64 / self.rate as f64;
-        self.poisson = Some(Poisson { mean, random, last: 0.0, drawn: VecDeque::new() });
+    /// The same with the intervals of a Poisson process, of which the first precedes the first datagram.
+    pub fn at_random(mut self, intervals: Poisson) -> Schedule {
+        self.random = Some(Random { intervals, last: 0, drawn: VecDeque::new() });
         self
     }
 
     /// Whether the intervals are those of a Poisson process.
     pub fn is_random(&self) -> bool {
-        self.poisson.is_some()
+        self.random.is_some()
     }
 
     /// When the next one is due.
@@ -42,8 +40,8 @@ impl Schedule {
 
     /// When the one `ahead` after the next is due.
     pub fn due_after(&mut self, ahead: u64) -> u64 {
-        let offset = match &mut self.poisson {
-            Some(poisson) => u128::from(poisson.due_after(ahead)),
+        let offset = match &mut self.random {
+            Some(random) => u128::from(random.due_after(ahead)),
             None => u128::from(self.next + ahead) * self.bits / self.rate,
         };
         self.base.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
@@ -57,8 +55,8 @@ impl Schedule {
     /// `count` datagrams have left.
     pub fn advance(&mut self, count: u64) {
         self.next += count;
-        if let Some(poisson) = &mut self.poisson {
-            poisson.drawn.drain(..(count as usize).min(poisson.drawn.len()));
+        if let Some(random) = &mut self.random {
+            random.drawn.drain(..(count as usize).min(random.drawn.len()));
         }
     }
 
@@ -75,23 +73,20 @@ impl Schedule {
 
 /// The times of a Poisson process, as far as they were asked for.
 #[derive(Debug)]
-struct Poisson {
-    /// Mean interval, ns.
-    mean: f64,
-    random: Xoshiro256PlusPlus,
+struct Random {
+    intervals: Poisson,
     /// The last time drawn, ns since the start.
-    last: f64,
+    last: u64,
     /// The times drawn of datagrams that have not left, ns since the start.
     drawn: VecDeque<u64>,
 }
 
-impl Poisson {
+impl Random {
     /// When the one `ahead` after the next is due, ns since the start.
     fn due_after(&mut self, ahead: u64) -> u64 {
         while self.drawn.len() as u64 <= ahead {
-            let uniform: f64 = self.random.random();
-            self.last -= (1.0 - uniform).ln() * self.mean;
-            self.drawn.push_back(self.last as u64);
+            self.last = self.last.saturating_add(self.intervals.interval().as_ns());
+            self.drawn.push_back(self.last);
         }
         self.drawn[ahead as usize]
     }
@@ -99,8 +94,9 @@ impl Poisson {
 
 #[cfg(test)]
 mod tests {
+    use tcplab_units::Rate;
+
     use super::*;
-    use rand::SeedableRng;
 
     #[test]
     fn a_gap_that_is_not_a_whole_number_of_nanoseconds_does_not_drift() {
@@ -123,24 +119,8 @@ mod tests {
 
     /// Datagrams of 125 B at 1 Mbit/s on average, one in a millisecond.
     fn poisson(seed: u64) -> Schedule {
-        Schedule::new(125, 1_000_000, 1_000_000).at_random(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    #[test]
-    fn a_poisson_process_has_the_mean_and_the_deviation_of_exponential_intervals() {
-        let (mut schedule, count) = (poisson(3), 100_000);
-        let (mut before, mut sum, mut squares) = (1_000_000, 0.0, 0.0);
-        for _ in 0..count {
-            let due = schedule.due();
-            let interval = (due - before) as f64 / 1e6;
-            (before, sum, squares) = (due, sum + interval, squares + interval * interval);
-            schedule.advance(1);
-        }
-        let mean = sum / f64::from(count);
-        let deviation = (squares / f64::from(count) - mean * mean).sqrt();
-        // Four standard errors, of both 1 / √n.
-        let error = 4.0 / f64::from(count).sqrt();
-        assert!((mean - 1.0).abs() < error && (deviation / mean - 1.0).abs() < error, "{mean}, {deviation}");
+        let rate = Rate::from_bits_per_sec(1_000_000).expect("not zero");
+        Schedule::new(125, 1_000_000, 1_000_000).at_random(Poisson::new(rate, 125, seed))
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
-use tcplab_plan::{Spacing, Traffic, Udp};
+use tcplab_plan::{Traffic, Udp};
 use tcplab_probe::{clock, scheduling};
 
 use super::batch::{BATCH, Batch};
 use super::schedule::Schedule;
 use crate::counter::Counter;
-use crate::pattern::{self, Phases};
+use crate::pattern::Phases;
 use crate::tcp::ports;
 use crate::{Context, End, Interval, Summary, Totals, TrafficError};
 
@@ -34,7 +34,7 @@ pub fn run(
     context: &Context,
     totals: &Totals,
 ) -> Result<(), TrafficError> {
-    let Traffic::Udp(Udp { rate, payload, bytes, pattern, spacing, .. }) = end.flow.traffic else {
+    let Traffic::Udp(Udp { rate, payload, bytes, .. }) = end.flow.traffic else {
         return Ok(());
     };
     let broken = |source| TrafficError::Broken { stream, address, source };
@@ -45,18 +45,15 @@ pub fn run(
     socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;
     let cpu = clock::thread_cpu();
     let mut schedule = Schedule::new(payload, rate.bits_per_sec(), end.start());
-    if spacing == Spacing::Exponential {
-        let mut random = pattern::random(end.seed, stream);
-        // Far beyond what the pauses draw.
-        random.jump();
-        schedule = schedule.at_random(random);
+    if let Some(intervals) = end.flow.random_intervals(stream, end.seed) {
+        schedule = schedule.at_random(intervals);
     }
     let mut sender = Sender {
         end,
         context,
         batch: Batch::new(payload, bytes, socket),
         schedule,
-        phases: Phases::new(pattern, end.start(), end.seed, stream),
+        phases: Phases::new(end.flow.pauses(stream, end.seed), end.start()),
         stop: end.stop(context.clock.duration),
         left: bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(u64::from(payload))),
         sent: 0,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from tcplab.engine.base import Outcome, Problem, Progress, Status
-from tcplab.engine.conduct import RunMonitor, agent_seed, roles_of
+from tcplab.engine.conduct import RunMonitor, roles_of
 from tcplab.engine.kernel_tables import write_tables
 from tcplab.engine.remote import impair, path
 from tcplab.engine.remote.agents import RemoteAgents
@@ -361,7 +361,7 @@ class _Execution:
             "address": address,
             "ports": ports,
             "sample": self._plan["sample"]["flows"],
-            "seed": agent_seed(self._plan["seed"], flow),
+            "seed": self._plan["seed"],
             "generator": None if generator == "native" else generator,
             "reverse": ends.reverse,
             "target": self._places[listens].target,
