@@ -71,14 +71,16 @@ impl Pauses {
         self.draw(self.pattern.off)
     }
 
+    /// At least a microsecond, so that time advances whatever the means are: a host may serve a stranger's flow.
     fn draw(&mut self, mean: Span) -> Span {
-        match self.pattern.distribution {
+        let drawn = match self.pattern.distribution {
             PatternDistribution::Constant => mean,
             PatternDistribution::Exponential => {
                 let ns = (u128::from(mean.as_ns()) * exponential(self.random.next_u64())) >> 64;
                 Span::from_ns(u64::try_from(ns).unwrap_or(u64::MAX))
             }
-        }
+        };
+        drawn.max(Span::from_us(1))
     }
 }
 
@@ -94,6 +96,14 @@ mod tests {
     fn constant_times_are_the_means() {
         let mut pauses = pauses(PatternDistribution::Constant, 1);
         assert_eq!((pauses.on(), pauses.off()), (Span::from_ms(200), Span::from_ms(800)));
+    }
+
+    #[test]
+    fn time_advances_whatever_the_means_are() {
+        for distribution in [PatternDistribution::Constant, PatternDistribution::Exponential] {
+            let mut pauses = Pauses::new(Pattern { on: Span::ZERO, off: Span::ZERO, distribution }, 1);
+            assert_eq!([pauses.on(), pauses.off()], [Span::from_us(1); 2]);
+        }
     }
 
     #[test]
