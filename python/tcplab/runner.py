@@ -228,6 +228,24 @@ def claim(prepared: Prepared, out: Path | None, *, several: bool = False, runs: 
         return path
 
 
+def reserve(path: Path, *, chosen: bool) -> Path:
+    """Make the directory `path`; unless it was chosen, one beside it where another process has made it.
+
+    Raises ResultsError.
+    """
+    from tcplab.results import ResultsError
+
+    while True:
+        free = path if chosen else _unused(path)
+        try:
+            free.mkdir(parents=True, exist_ok=chosen)
+        except OSError as problem:
+            if isinstance(problem, FileExistsError) and not chosen:
+                continue
+            raise ResultsError.from_os(free, problem) from problem
+        return free
+
+
 def execute(
     batch: Sequence[tuple[Prepared, Path]],
     *,

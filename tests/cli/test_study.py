@@ -255,3 +255,37 @@ def test_tune_takes_the_level_of_its_intervals(here: Path, tcplab: Any) -> None:
     assert sorted(name.rpartition("-")[0] for name in cells) == ["1-MiB", "64-KiB"]
     wrong = tcplab(*asked, "--level", "99")
     assert (wrong.returncode, "between 0 and 100 %; write 99 %" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["study", "tune", "remedies", "python"])
+def test_a_place_that_another_process_takes_first_is_left_to_it(
+    command: str, study: Any, here: Path, tcplab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tcplab import runner
+    from tcplab import study as api
+
+    chosen = runner.place
+    taken: list[Path] = []
+
+    def late(*given: Any, **more: Any) -> Path:
+        path = chosen(*given, **more)
+        path.mkdir(parents=True)
+        taken.append(path)
+        return path
+
+    monkeypatch.setattr(runner, "place", late)
+    if command == "python":
+        monkeypatch.chdir(here)
+        path = api.run(study()).path
+    else:
+        words = {
+            "study": ("study", study(), "--no-report"),
+            "tune": ("tune", "short.yaml", "--over", "cc=cubic|reno"),
+            "remedies": ("run", "short.yaml", "--with-accelerator", "--no-report"),
+        }[command]
+        ended = tcplab(*words)
+        assert ended.returncode == 0, ended.stderr
+        [path] = (here / "runs").glob("*-2")
+    assert (here / path).resolve() == (here / f"{taken[0]}-2").resolve()
+    assert (here / path / "study.json").exists()
+    assert not list((here / taken[0]).iterdir())

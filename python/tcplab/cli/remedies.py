@@ -68,8 +68,10 @@ def run_remedies(
     require_possible(replace(found, source=str(scenarios[0])), todo)
     check_size(found, todo, store, jobs, yes)
     with naming(store.path, chosen=output is not None):
-        store.path.mkdir(parents=True, exist_ok=True)
-        (store.path / _STUDY_FILE).write_text(written, encoding="utf-8")
+        store = Store(runner.reserve(store.path, chosen=output is not None))
+        source = store.path / _STUDY_FILE
+        source.write_text(written, encoding="utf-8")
+        found = replace(found, source=str(source))
         store.create(found)
     outcome = execute.execute(found, store, watcher=Lines(), jobs=jobs)
     answer(StudyResults(found, store, outcome, level=level), json=json, report=report)

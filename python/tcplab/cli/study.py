@@ -139,7 +139,7 @@ def run(
         return
     require_possible(found, todo)
     check_size(found, todo, store, jobs, yes)
-    _claim(found, store, todo, resume, chosen=bool(resume or output))
+    store = _claim(found, store, todo, resume, chosen=bool(resume or output))
     executor = _dask(dask, storage, store) if dask is not None else None
     outcome = execute.execute(
         found, store, watcher=Lines(), jobs=jobs, exclusive_jobs=kernel_jobs, executor=executor
@@ -246,9 +246,11 @@ def _place(study: Study, out: Path | None) -> Path:
     return runner.place(study.name, out, several=False)
 
 
-def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None, *, chosen: bool) -> None:
+def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None, *, chosen: bool) -> Store:
+    from tcplab import runner
     from tcplab.cli.output import warn
     from tcplab.cli.writing import naming
+    from tcplab.study.store import Store
 
     if resume is None and store.taken:
         raise CommandError(
@@ -265,7 +267,9 @@ def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None, *, chos
         rest = [f", {count} {what}" for count, what in ((missing, "missing"), (failed, "failed")) if count]
         warn(f"resuming: {there} of {there + missing + failed} runs are there{''.join(rest)}")
     with naming(store.path, chosen=chosen):
-        store.create(study)
+        claimed = Store(runner.reserve(store.path, chosen=chosen))
+        claimed.create(study)
+    return claimed
 
 
 def require_possible(study: Study, todo: Tasks) -> None:

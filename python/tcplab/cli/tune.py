@@ -116,7 +116,7 @@ def _tuning(
     settings: list[str] | None,
     level: float,
     *,
-    chosen: bool = False,
+    chosen: bool = True,
 ) -> Tuning:
     from tcplab.cli.writing import naming
     from tcplab.shipped import located
@@ -128,7 +128,9 @@ def _tuning(
         raise CommandError("--over: a parameter is missing, such as cc or window='64 KiB|1 MiB'", Code.INPUT)
     try:
         with naming(place, chosen=chosen):
-            return Tuning(located(scenario), knobs, goal, place, sets=settings or (), level=level)
+            return Tuning(
+                located(scenario), knobs, goal, place, sets=settings or (), level=level, chosen=chosen
+            )
     except KnobError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
 

@@ -139,9 +139,10 @@ def run(
     repeat, seed, jobs = runner.required(repeat=repeat, seed=seed, jobs=jobs)
     sets = tuple(f"{path}={as_yaml(value)}" for path, value in (set or {}).items())
     study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
-    path = runner.place(study.name, runner.output_of(output, out), several=False)
-    store = Store(path)
+    chosen = runner.output_of(output, out)
+    store = Store(runner.place(study.name, chosen, several=False))
     require_possible(study, work(study, store))
+    store = Store(runner.reserve(store.path, chosen=chosen is not None))
     store.create(study)
     executor = None
     if cluster is not None:
@@ -150,7 +151,7 @@ def run(
         executor = DaskCluster(cluster, store, storage=storage)
     outcome = execute(study, store, watcher=_Silent(), jobs=jobs, executor=executor)
     if outcome.interrupted:
-        raise KeyboardInterrupt(f"what was recorded is in {path}")
+        raise KeyboardInterrupt(f"what was recorded is in {store.path}")
     return StudyResults(study, store, outcome)
 
 

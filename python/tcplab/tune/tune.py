@@ -18,7 +18,7 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
 from tcplab.results.writer import TAKEN
-from tcplab.runner import stopping_on_signals
+from tcplab.runner import reserve, stopping_on_signals
 from tcplab.scenario import expand, load
 from tcplab.study.execute import Job, Tasks, Watcher, axes_of, collect, estimate, make_runs
 from tcplab.study.expect import Expression, Statement, evaluate, figures
@@ -101,16 +101,20 @@ class Tuning:
         *,
         sets: Sequence[str] = (),
         level: float = 0.95,
+        chosen: bool = True,
     ) -> None:
-        """Prepare it; raises ScenarioErrors, KnobError, and ResultsError when the directory is taken."""
+        """Prepare it; raises ScenarioErrors, KnobError, and ResultsError when the directory is taken.
+
+        Where `path` was not chosen and another process has made it, one beside it is taken.
+        """
         plan = expand(load(scenario, list(sets)))
         self.goal = goal
         self.level = level
         self.knobs = tuple(read(over, plan))
-        self.store = Store(path)
-        if self.store.occupied:
+        if chosen and Store(path).occupied:
             raise ResultsError(path, TAKEN)
-        path.mkdir(parents=True, exist_ok=True)
+        path = reserve(path, chosen=chosen)
+        self.store = Store(path)
         source = path / "tune.yaml"
         write_text(source, _study_text(scenario, str(plan["name"]), self.knobs))
         from tcplab.study.load import Asked
