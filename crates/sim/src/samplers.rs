@@ -37,18 +37,19 @@ impl Sampler {
 
 /// One row for every open socket that sends payload.
 pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now: Time) {
-    let mut names = Names::default();
+    let mut sample = SocketSample::new();
     let rows_before = [sim.recorder.tables.sockets.rows(), sim.recorder.tables.gauges.rows()];
     for stream in streams.in_order() {
         let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, connection) in tcp.senders() {
-            socket(sim, stream.endpoints.stream, (end, tcp.preamble(end)), connection, &mut names);
+            sample.add(sim, stream.endpoints.stream, (end, tcp.preamble(end)), connection);
         }
         for (node, both) in tcp.legs(now) {
             let node = &plan.nodes[usize::from(node)].name;
             legs(sim, now, stream.endpoints.stream, node, &both);
         }
     }
+    sample.write(sim);
     // All that is to come finds room at once: tables that grow by and by are copied several times, into memory not used before.
     let left = passes_left(plan.duration, plan.sample.sockets, now);
     let expected = |rows: usize, before: usize| left.saturating_mul(rows - before).min(ROOM_MAX);
@@ -57,37 +58,66 @@ pub(crate) fn sockets(plan: &Plan, streams: &Streams, sim: &mut SimContext, now:
     tables.gauges.reserve(expected(tables.gauges.rows(), rows_before[1]));
 }
 
-/// The row of a socket that sends `preamble` bytes before its payload, and those of its control's gauges.
-pub(crate) fn socket<'a>(
-    sim: &mut SimContext,
-    stream: u32,
-    (end, preamble): (usize, u64),
-    connection: &'a Connection,
-    names: &mut Names<'a>,
-) {
-    let now = sim.now();
-    let mut info = connection.info(now);
-    info.bytes_acked = info.bytes_acked.saturating_sub(preamble);
-    let node = sim.recorder.end(stream, end);
-    let state = names.state.symbol(state_name(info.ca_state), sim);
-    let telemetry = connection.control().telemetry();
-    let phase = (!telemetry.phase.is_empty()).then(|| names.phase.symbol(telemetry.phase, sim));
-    let of = SocketNames { stream: sim.recorder.stream(stream), node, state, phase };
-    for (number, (gauge, value)) in connection.control().gauges().enumerate() {
-        if number == names.gauges.len() {
-            names.gauges.push(Default::default());
-        }
-        let [latest, units] = &mut names.gauges[number];
-        let (name, unit) = (latest.symbol(&gauge.name, sim), units.symbol(&gauge.unit, sim));
-        let (time, (flow, stream)) = (now.as_ns(), of.stream);
-        sim.recorder.tables.gauges.push(GaugeRow { time, flow, stream, node, name, value, unit });
+/// Rows of sockets and of their controls' gauges, which are written to the tables together.
+pub(crate) struct SocketSample<'a> {
+    sockets: Vec<SocketRow>,
+    gauges: Vec<GaugeRow>,
+    names: Names<'a>,
+}
+
+impl<'a> SocketSample<'a> {
+    /// So many rows of sockets stay in the processor's cache.
+    const TOGETHER: usize = 64;
+
+    /// A sample without rows.
+    pub(crate) fn new() -> SocketSample<'a> {
+        SocketSample { sockets: Vec::new(), gauges: Vec::new(), names: Names::default() }
     }
-    sim.recorder.tables.sockets.push(socket_row(now, of, &info, &telemetry));
+
+    /// Adds the row of a socket that sends `preamble` bytes before its payload, and those of its control's gauges.
+    pub(crate) fn add(
+        &mut self,
+        sim: &mut SimContext,
+        stream: u32,
+        (end, preamble): (usize, u64),
+        connection: &'a Connection,
+    ) {
+        let (now, names) = (sim.now(), &mut self.names);
+        let mut info = connection.info(now);
+        info.bytes_acked = info.bytes_acked.saturating_sub(preamble);
+        let node = sim.recorder.end(stream, end);
+        let state = names.state.symbol(state_name(info.ca_state), sim);
+        let telemetry = connection.control().telemetry();
+        let phase = (!telemetry.phase.is_empty()).then(|| names.phase.symbol(telemetry.phase, sim));
+        let of = SocketNames { stream: sim.recorder.stream(stream), node, state, phase };
+        for (number, (gauge, value)) in connection.control().gauges().enumerate() {
+            if number == names.gauges.len() {
+                names.gauges.push(Default::default());
+            }
+            let [latest, units] = &mut names.gauges[number];
+            let (name, unit) = (latest.symbol(&gauge.name, sim), units.symbol(&gauge.unit, sim));
+            let (time, (flow, stream)) = (now.as_ns(), of.stream);
+            self.gauges.push(GaugeRow { time, flow, stream, node, name, value, unit });
+        }
+        self.sockets.push(socket_row(now, of, &info, &telemetry));
+        if self.sockets.len() == Self::TOGETHER {
+            self.write(sim);
+        }
+    }
+
+    /// Writes its rows to the tables.
+    pub(crate) fn write(&mut self, sim: &mut SimContext) {
+        let tables = &mut sim.recorder.tables;
+        tables.sockets.push_all(&self.sockets);
+        tables.gauges.push_all(&self.gauges);
+        self.sockets.clear();
+        self.gauges.clear();
+    }
 }
 
 /// The names in the rows of sockets, which are the same for many of them.
 #[derive(Default)]
-pub(crate) struct Names<'a> {
+struct Names<'a> {
     state: Latest<'a>,
     phase: Latest<'a>,
     gauges: Vec<[Latest<'a>; 2]>,

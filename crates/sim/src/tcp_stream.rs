@@ -13,7 +13,7 @@ use crate::network::NodeId;
 use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
 use crate::relay::{Hop, Leg, Relay};
-use crate::samplers::{self, Names};
+use crate::samplers::SocketSample;
 use crate::sim_context::{SimContext, Timer};
 use crate::stream::FlowEndpoints;
 
@@ -420,13 +420,9 @@ impl TcpStream {
         if sim.recorder.samples_sockets()
             && let Some((_, connection)) = self.senders().find(|sender| sender.0 == end)
         {
-            samplers::socket(
-                sim,
-                endpoints.stream,
-                (end, self.preamble(end)),
-                connection,
-                &mut Names::default(),
-            );
+            let mut sample = SocketSample::new();
+            sample.add(sim, endpoints.stream, (end, self.preamble(end)), connection);
+            sample.write(sim);
         }
         self.left[end] = true;
     }

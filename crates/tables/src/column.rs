@@ -18,6 +18,16 @@ impl Validity {
         }
         self.0.push(valid);
     }
+    fn extend(&mut self, valid: impl Iterator<Item = bool> + Clone, rows_before: usize, room: usize) {
+        if self.0.is_empty() {
+            if valid.clone().all(|valid| valid) {
+                return;
+            }
+            self.0.reserve(room);
+            self.0.resize(rows_before, true);
+        }
+        self.0.extend(valid);
+    }
     /// Whether row `row` holds a value.
     pub fn is_valid(&self, row: usize) -> bool {
         self.0.is_empty() || self.0.get(row).copied().unwrap_or(false)
@@ -48,6 +58,14 @@ macro_rules! column {
             pub fn push(&mut self, value: Option<$value>) {
                 self.validity.push(value.is_some(), self.values.len(), self.values.capacity());
                 self.values.push(value.unwrap_or($null));
+            }
+            /// Appends values and nulls.
+            #[inline]
+            pub fn extend(&mut self, values: impl Iterator<Item = Option<$value>> + Clone) {
+                let rows_before = self.values.len();
+                self.values.extend(values.clone().map(|value| value.unwrap_or($null)));
+                let valid = values.map(|value| value.is_some());
+                self.validity.extend(valid, rows_before, self.values.capacity());
             }
             /// Makes room for this many more rows.
             pub fn reserve(&mut self, rows: usize) {
@@ -147,6 +165,8 @@ pub trait Cell {
     const KIND: &'static str;
     /// Appends this value to `column`.
     fn push_to(self, column: &mut Self::Column);
+    /// Appends values to `column`.
+    fn extend(column: &mut Self::Column, values: impl Iterator<Item = Self> + Clone);
     /// Makes room for this many more rows of `column`.
     fn reserve(column: &mut Self::Column, rows: usize);
     /// Forgets the rows of `column` and keeps their memory.
@@ -166,6 +186,10 @@ macro_rules! cell {
             #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(Some($convert(self)));
+            }
+            #[inline]
+            fn extend(column: &mut $column, values: impl Iterator<Item = $value> + Clone) {
+                column.extend(values.map(|value| Some($convert(value))));
             }
             fn reserve(column: &mut $column, rows: usize) {
                 column.reserve(rows);
@@ -188,6 +212,10 @@ macro_rules! cell {
             #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(self.map($convert));
+            }
+            #[inline]
+            fn extend(column: &mut $column, values: impl Iterator<Item = Option<$value>> + Clone) {
+                column.extend(values.map(|value| value.map($convert)));
             }
             fn reserve(column: &mut $column, rows: usize) {
                 column.reserve(rows);
@@ -241,6 +269,17 @@ mod tests {
         column.push(Some(1.0));
         assert!(column.validity().bits().is_none());
         assert_eq!(column.get(1), None);
+    }
+
+    #[test]
+    fn values_appended_together_are_those_appended_one_by_one() {
+        let parts: [&[Option<i64>]; 4] = [&[Some(1), Some(2)], &[], &[Some(3), None], &[Some(4)]];
+        let (mut together, mut apart) = (Ints::default(), Ints::default());
+        for part in parts {
+            together.extend(part.iter().copied());
+            part.iter().for_each(|&value| apart.push(value));
+            assert_eq!(together, apart);
+        }
     }
 
     #[test]

@@ -110,6 +110,10 @@ macro_rules! table {
             pub fn push(&mut self, row: $row) {
                 $(<$cell as $crate::Cell>::push_to(row.$column, &mut self.$column);)+
             }
+            /// Appends rows, which is faster than to append each.
+            pub fn push_all(&mut self, rows: &[$row]) {
+                $(<$cell as $crate::Cell>::extend(&mut self.$column, rows.iter().map(|row| row.$column));)+
+            }
             /// Makes room for this many more rows.
             pub fn reserve(&mut self, rows: usize) {
                 $(<$cell as $crate::Cell>::reserve(&mut self.$column, rows);)+
