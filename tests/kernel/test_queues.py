@@ -53,26 +53,33 @@ def test_four_flows_share_fq_codel_evenly_and_a_ping_passes_them(
 
 
 def test_datagrams_have_the_codepoint_that_their_flow_says(run: Callable[..., Run]) -> None:
-    """DualPI2 sorts by it; one of ECT(0) and one without are in the classic queue, and none is lost."""
+    """DualPI2 sorts by it; one of ECT(0) and one without are in the classic queue."""
 
     def classes(**more: Any) -> dict[str, int]:
-        datagrams = {"name": "datagrams", "kind": "udp", "rate": "2 Mbit/s", "payload": "500 B"}
-        done = run({"path": PATH | {"queue": "dualpi2"}}, [datagrams | more], duration="2 s")
+        datagrams = {
+            "name": "datagrams",
+            "kind": "udp",
+            "rate": "2 Mbit/s",
+            "payload": "500 B",
+            "bytes": "200 kB",
+        }
+        done = run({"path": PATH | {"queue": "dualpi2"}}, [datagrams | more], duration="5 s")
+        assert done.flows["complete"].all()
         rows = done.queue_classes.filter(pl.col("direction") == "forward")
         out = rows.group_by("class").agg(pl.col("packets_out").max())
         return dict(out.iter_rows())
 
-    # 1000 datagrams of 500 B at most; other packets of a host are few.
+    # 400 datagrams; other packets of a host are few.
     for more in ({}, {"ect": 0}):
         counts = classes(**more)
-        assert counts["C"] > 500
+        assert counts["C"] >= 400
         assert counts["L"] < 50
     counts = classes(ect=1)
-    assert counts["L"] > 500
+    assert counts["L"] >= 400
     assert counts["C"] < 50
     # With a DSCP beside it, in IPv6.
     counts = classes(ect=1, dscp="EF", ip=6)
-    assert counts["L"] > 500
+    assert counts["L"] >= 400
 
 
 def test_a_codepoint_lets_a_ping_pass_in_a_band_of_its_own(

@@ -29,11 +29,13 @@ def test_a_run_is_reported_live_and_keeps_what_it_has_when_it_is_stopped(tmp_pat
                 "/api/runs", json={"text": SCENARIO, "path": "long.yaml", "engine": "kernel"}
             ).json()
             times: list[int] = []
-            while len(times) < 3:
+            has_received = False
+            while len(times) < 3 or not has_received:
                 event = socket.receive_json()
                 assert event.get("state") != "failed", event
                 if event.get("time", 0) > max(times, default=0):
                     times.append(event["time"])
+                has_received |= event.get("goodput", {}).get("bulk", 0) > 0
             client.post(f"/api/jobs/{job['id']}/stop")
             while event.get("state") not in ("done", "interrupted", "failed"):
                 event = socket.receive_json()

@@ -86,4 +86,6 @@ def test_a_shipped_study_runs_on_the_kernel(
     assert not failed
     moved = found.results.filter(pl.col("flow").is_null() & pl.col("goodput").is_not_null())
     assert len(moved) == len(found.outcome.cells)
-    assert moved["goodput"].min() > 0  # type: ignore[operator]
+    # On a machine without a CPU to spare for a second nothing may move.
+    overloaded = [one.cell for one in found.outcome.done if one.overload]
+    assert (moved.filter(~pl.col("cell").is_in(overloaded))["goodput"] > 0).all()

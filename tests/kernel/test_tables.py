@@ -31,9 +31,27 @@ DURATION = 2 * SECOND
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def done(tmp_path_factory: pytest.TempPathFactory, disturbance: Callable[[Run], str | None]) -> Run:
+    """A run that the machine did not disturb, if one of three is such."""
     scenario = {"tcplab": 1, "name": "t", "network": {"path": PATH}, "flows": FLOWS, "duration": "2 s"}
-    return tcplab.run(scenario, engine="kernel", attempts=1, output=tmp_path_factory.mktemp("tables") / "out")
+    for _ in range(3):
+        made = tcplab.run(
+            scenario, engine="kernel", attempts=1, output=tmp_path_factory.mktemp("tables") / "out"
+        )
+        if disturbance(made) is None:
+            break
+    return made
+
+
+@pytest.fixture
+def calm(disturbance: Callable[[Run], str | None]) -> Callable[[Run], None]:
+    """Skip what follows where the machine had no CPU for the flows, which lasted the longer."""
+
+    def judge(done: Run) -> None:
+        if said := disturbance(done):
+            pytest.skip(said)
+
+    return judge
 
 
 def test_intervals_add_up_to_flows(done: Run) -> None:
@@ -54,7 +72,7 @@ def test_intervals_follow_one_another_from_the_flow_s_start_to_its_end(done: Run
         assert times[-1] >= end, key
 
 
-def test_no_interval_of_nothing_follows_a_flow_s_end(done: Run) -> None:
+def test_no_interval_of_nothing_follows_a_flow_s_end(done: Run, calm: Callable[[Run], None]) -> None:
     """Servers of datagrams and web traffic wait until the run's end."""
     ends = done.flows.select("flow", "stream", "end")
     after = done.intervals.join(ends, on=["flow", "stream"]).filter(
@@ -62,6 +80,7 @@ def test_no_interval_of_nothing_follows_a_flow_s_end(done: Run) -> None:
     )
     last = after.group_by("flow", "stream").agg(pl.col("bytes_sent", "bytes_received", "retransmits").last())
     assert last.filter(pl.sum_horizontal("bytes_sent", "bytes_received", "retransmits") == 0).is_empty()
+    calm(done)
     assert not {"web", "few", "spell"} & set(done.intervals.filter(time=DURATION)["flow"])
 
 
@@ -72,10 +91,11 @@ def test_an_end_that_is_through_has_counted_nothing_since(done: Run) -> None:
     assert done.intervals.filter(~udp)["retransmits"].null_count() == 0
 
 
-def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run) -> None:
+def test_a_flow_that_is_cut_off_lasts_until_the_run_s_end(done: Run, calm: Callable[[Run], None]) -> None:
     ends = dict(done.flows.filter(stream=0).select("flow", "end").rows())
     assert {ends[name] for name in ("bulk", "down", "bursts", "request")} == {DURATION}
     assert max(ends.values()) == DURATION
+    calm(done)
     last = done.pings.with_columns((pl.col("time") + pl.col("rtt")).alias("came"))["came"].max()
     assert ends["ping"] == last
 

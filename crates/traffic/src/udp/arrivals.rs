@@ -109,12 +109,13 @@ impl Arrivals {
         }
     }
 
-    /// Hands over the intervals that ended `HOLD` before `time`.
+    /// Hands over the intervals that ended `HOLD` before `time`. Later ones are opened by what comes in them: datagrams that
+    /// came before `time` may not have been read.
     pub fn report(&mut self, time: u64, mut each: impl FnMut(&Interval)) {
-        self.advance(time);
+        let ended = time.saturating_sub(HOLD);
+        self.advance(ended);
         while let Some(oldest) = self.held.front()
-            && self.held.len() > 1
-            && (oldest.index + 1) * self.width + HOLD <= time
+            && (oldest.index + 1) * self.width <= ended
         {
             each(&self.row(oldest, (oldest.index + 1) * self.width));
             self.held.pop_front();
@@ -214,5 +215,17 @@ mod tests {
         let mut count = 0;
         arrivals.report(1500 * MS, |_| count += 1);
         assert_eq!(count, 5, "those that ended a second ago");
+    }
+
+    #[test]
+    fn a_datagram_that_is_read_late_counts_in_the_interval_in_which_it_came() {
+        let mut arrivals = Arrivals::new(0, 100 * MS, 0);
+        arrivals.arrive(0, 0, 10 * MS, 100);
+        let mut rows = Vec::new();
+        arrivals.report(2050 * MS, |row| rows.push(row.clone()));
+        arrivals.arrive(1, 0, 1990 * MS, 100);
+        arrivals.report_all(2000 * MS, |row| rows.push(row.clone()));
+        let bytes: Vec<_> = rows.iter().map(|row| row.bytes_received.unwrap()).collect();
+        assert_eq!((rows.len(), bytes[0], bytes[19]), (20, 100, 100), "{bytes:?}");
     }
 }
