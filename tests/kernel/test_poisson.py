@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import queueing
 
@@ -20,14 +21,17 @@ def asked(**settings: object) -> dict[str, object]:
     return {key: value for key, value in scenario.items() if key not in ("tcplab", "name")}
 
 
-def test_intervals_have_the_mean_and_the_variation_of_exponential_times(
+def test_intervals_have_the_mean_and_the_distribution_of_exponential_times(
     run: Callable[..., Run], undisturbed: Callable[[Callable[[], Run]], Run]
 ) -> None:
     between = queueing.intervals(undisturbed(lambda: run(**asked())))
     error = 1 / math.sqrt(len(between))
     assert between.mean() == pytest.approx(2 * queueing.service(RATE), rel=4 * error)
-    # The coefficient of variation of n exponential times has a standard error of 1 / sqrt(n).
-    assert between.std() / between.mean() == pytest.approx(1, abs=4 * error)
+    # The Kolmogorov-Smirnov distance, which exceeds this once in 1000 times. A sender that had no CPU for
+    # 50 ms, and then sends 30 datagrams at once, adds half a percent to it; to the variance it adds 15 %.
+    below = 1 - np.exp(-np.sort(between) / between.mean())
+    places = np.arange(len(between) + 1) / len(between)
+    assert max((below - places[:-1]).max(), (places[1:] - below).max()) < 1.95 * error
 
 
 def test_streams_are_independent_and_a_number_of_bytes_ends_them(run: Callable[..., Run]) -> None:
