@@ -36,18 +36,22 @@ class Listed:
     """Why it is damaged."""
 
 
-def list_results(root: Path | str, on_error: Callable[[ResultsError], None] = lambda _: None) -> list[Listed]:
+def list_results(
+    root: Path | str, on_error: Callable[[ResultsError], None] = lambda _: None, *, studies: bool = True
+) -> list[Listed]:
     """Every result directory and every study at or below `root`, newest first.
 
     A result whose manifest cannot be read is `damaged`, and says why: a listing shows what is there.
-    `on_error` gets an error for each other directory that cannot be read.
+    `on_error` gets an error for each other directory that cannot be read. Without `studies`, whose runs are
+    many, these are left out.
     """
     found: list[Listed] = []
     for folder, below, files in walk(root, on_error):
         below[:] = sorted(name for name in below if not name.startswith("."))
         if STUDY_INDEX in files:
             below.clear()
-            found.append(_study(Path(folder)))
+            if studies:
+                found.append(_study(Path(folder)))
             continue
         listed = _result(Path(folder))
         if listed is not None:

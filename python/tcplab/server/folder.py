@@ -106,8 +106,8 @@ class Folder:
                 "path": self.name(listed.path.resolve()),
                 "message": listed.message.removeprefix(f"{self.root}/"),
             }
-            for listed in library.list_results(self.root)
-            if listed.kind == "run" and listed.path not in unreadable
+            for listed in library.list_results(self.root, studies=False)
+            if listed.path not in unreadable
         ]
         found["unreadable"] = [f"{self.name(path)}: {reason}" for path, reason in unreadable.items()]
         return found

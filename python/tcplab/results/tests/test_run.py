@@ -128,6 +128,7 @@ def test_a_study_that_has_not_ended_is_interrupted_though_its_runs_are_done(tmp_
     assert [(one.name, one.status) for one in list_results(tmp_path)] == [("small", "interrupted")]
     (tmp_path / "results.parquet").write_bytes(b"")
     assert [(one.name, one.status) for one in list_results(tmp_path)] == [("small", "done")]
+    assert list_results(tmp_path, studies=False) == []
 
 
 def test_a_run_without_a_manifest_has_no_engine(tmp_path: Path) -> None:
