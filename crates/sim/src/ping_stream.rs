@@ -56,9 +56,9 @@ impl PingStream {
         self.stopped
     }
 
-    /// Whether only the run's end stops it.
-    pub(crate) fn endless(&self) -> bool {
-        self.left.is_none() && self.stop == Time::NEVER
+    /// Whether all it was asked for was sent, if the run has `ended` or not.
+    pub(crate) fn complete(&self, ended: bool) -> bool {
+        self.left.map_or(self.stopped || (ended && self.stop == Time::NEVER), |left| left == 0)
     }
 
     /// The time of the next probe has come.

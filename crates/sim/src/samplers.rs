@@ -380,7 +380,7 @@ pub(crate) fn flow(
             row.bytes_sent = udp.bytes_sent();
             row.segments_sent = Some(udp.sent());
             row.losses_detected = Some(udp.lost(drained));
-            row.complete = started && (udp.stopped() || (ended && udp.endless()));
+            row.complete = started && udp.complete(ended);
             (udp.last_delivery, Summary::default())
         }
         StreamKind::Ping(ping) => {
@@ -388,7 +388,7 @@ pub(crate) fn flow(
             row.segments_sent = Some(ping.sent());
             row.losses_true = Some(forward + reverse);
             row.losses_detected = Some(ping.sent() - ping.replies());
-            row.complete = started && (ping.stopped() || (ended && ping.endless()));
+            row.complete = started && ping.complete(ended);
             (ping.last_reply, ping.rtt.summary())
         }
         StreamKind::Gone => return,

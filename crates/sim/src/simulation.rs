@@ -339,6 +339,10 @@ impl Simulation {
     /// A timer of the stream at `place` fires.
     #[inline]
     fn wake_stream<M: Mode>(&mut self, place: u32, timer: Timer) {
+        // As at a flow's own stop, applications do nothing any more at the run's end.
+        if timer == Timer::Application && self.sim.now() >= self.end {
+            return;
+        }
         if let Some(stream) = self.streams.get_mut(place) {
             stream.wake::<M>(timer, &mut self.sim);
         }

@@ -80,9 +80,9 @@ impl UdpStream {
         self.stopped
     }
 
-    /// Whether only the run's end stops it.
-    pub(crate) fn endless(&self) -> bool {
-        self.bytes_left.is_none() && self.stop == Time::NEVER
+    /// Whether all it was asked for was sent, if the run has `ended` or not.
+    pub(crate) fn complete(&self, ended: bool) -> bool {
+        self.bytes_left.map_or(self.stopped || (ended && self.stop == Time::NEVER), |left| left == 0)
     }
 
     /// It starts, or the time of the next datagram or of its end has come.

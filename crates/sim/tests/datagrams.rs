@@ -248,6 +248,35 @@ fn a_rate_of_many_datagrams_in_a_microsecond_is_kept_by_exponential_spacing() {
 }
 
 #[test]
+fn bytes_that_a_stop_or_the_run_s_end_leaves_unsent_make_a_flow_incomplete() {
+    let complete = |bytes: u64, stop: Option<u64>| {
+        let flow = with(flow("u", with(udp(1_000_000), json!({"bytes": bytes}))), json!({"stop": stop}));
+        let link = || direction(100_000_000, 10 * MS);
+        let run = run(&with(path(link(), link(), vec![flow]), json!({"duration": 2 * SECOND})));
+        run.tables.flows.complete.get(run.flow("u"))
+    };
+    assert_eq!(complete(100_000, Some(SECOND)), Some(true));
+    assert_eq!(complete(200_000, Some(SECOND)), Some(false));
+    assert_eq!(complete(200_000, None), Some(true));
+    assert_eq!(complete(300_000, None), Some(false));
+}
+
+#[test]
+fn nothing_is_sent_at_a_stop_or_at_the_run_s_end() {
+    // One datagram of 1000 B in 8 ms.
+    let sent = |stop: Option<u64>, settings: Value| {
+        let flow = with(flow("u", with(udp(1_000_000), settings)), json!({"stop": stop}));
+        let link = || direction(100_000_000, 10 * MS);
+        let run = run(&with(path(link(), link(), vec![flow]), json!({"duration": 2 * SECOND})));
+        run.tables.flows.segments_sent.get(run.flow("u"))
+    };
+    assert_eq!(sent(Some(SECOND), json!({})), Some(125));
+    assert_eq!(sent(Some(2 * SECOND), json!({})), Some(250));
+    assert_eq!(sent(None, json!({})), Some(250));
+    assert_eq!(sent(None, json!({"bytes": 1_000_000})), Some(250));
+}
+
+#[test]
 fn a_flow_that_only_the_run_s_end_stops_ends_with_it() {
     let pauses = json!({"pattern": {"on": 200 * MS, "off": 300 * MS, "distribution": "constant"}});
     let link = || direction(100_000_000, 10 * MS);

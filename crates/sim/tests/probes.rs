@@ -107,6 +107,24 @@ fn a_change_of_delay_and_a_link_that_is_down_show_at_once() {
 }
 
 #[test]
+fn no_probe_is_sent_at_a_stop_or_at_the_run_s_end() {
+    // A probe every 100 ms.
+    let counts = |settings: Value, stop: Option<u64>| {
+        let link = || direction(100_000_000, 10 * MS);
+        let flow = with(flow("p", with(ping(), settings)), json!({"stop": stop}));
+        let run = run(&with(path(link(), link(), vec![flow]), json!({"duration": 2 * SECOND})));
+        let (flows, row) = (&run.tables.flows, run.flow("p"));
+        (flows.segments_sent.get(row), flows.losses_detected.get(row), flows.complete.get(row))
+    };
+    assert_eq!(counts(json!({"count": null}), Some(SECOND)), (Some(10), Some(0), Some(true)));
+    assert_eq!(counts(json!({"count": null}), Some(2 * SECOND)), (Some(20), Some(0), Some(true)));
+    assert_eq!(counts(json!({"count": null}), None), (Some(20), Some(0), Some(true)));
+    assert_eq!(counts(json!({"count": 10}), Some(SECOND)), (Some(10), Some(0), Some(true)));
+    assert_eq!(counts(json!({"count": 11}), Some(SECOND)), (Some(10), Some(0), Some(false)));
+    assert_eq!(counts(json!({"count": 21}), None), (Some(20), Some(0), Some(false)));
+}
+
+#[test]
 fn probes_that_only_the_run_s_end_stops_end_with_it() {
     let end = |settings: Value, stop: u64| {
         let link = || direction(100_000_000, 10 * MS);
