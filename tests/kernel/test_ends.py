@@ -136,6 +136,57 @@ def test_what_comes_after_the_end_of_the_run_does_not_count(engine: str, run: Ca
 
 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_only_what_the_run_or_a_stop_cuts_off_is_incomplete(engine: str, run: Callable[..., Run]) -> None:
+    """Flows that last as long as the run, that have a stop within it, and that would go on after it."""
+    kinds: list[dict[str, Any]] = [
+        {"kind": "tcp"},
+        {"kind": "udp", "rate": "20 kbit/s"},
+        {"kind": "ping"},
+        {"kind": "request", "request": "100 B", "response": "1 kB", "think": "50 ms"},
+        {"kind": "http", "sizes": ["1 kB"], "connections": 1, "think": "50 ms"},
+    ]
+    # Each has an amount that the time has no room for.
+    amounts: list[dict[str, Any]] = [{"bytes": "1 GB"}] * 2 + [{"count": 1000}] * 3
+    times: dict[str, dict[str, Any]] = {
+        "through": {},
+        "stopped": {"stop": "500 ms"},
+        "beyond": {"stop": "5 s"},
+    }
+    flows = [
+        {"name": f"{kind['kind']}-{name}{suffix}", **kind, **time, **more}
+        for kind, amount in zip(kinds, amounts, strict=True)
+        for name, time in times.items()
+        for suffix, more in [("", {}), ("-of-many", amount)]
+    ]
+    path = {"rate": "100 Mbit/s", "rtt": "20 ms", "per_flow": True}
+    done = run({"path": path}, flows, engine=engine, duration="1 s")
+    complete = dict(done.flows.select("flow", "complete").iter_rows())
+    assert complete == {
+        flow["name"]: "beyond" not in flow["name"] and "-of-many" not in flow["name"] for flow in flows
+    }
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_what_a_stop_ends_lasts_until_its_last_answer(engine: str, run: Callable[..., Run]) -> None:
+    """Not until the stop, where that falls into a pause, nor until the connection is closed."""
+    kinds: list[dict[str, Any]] = [
+        {"kind": "request", "request": "100 B", "response": "1 kB", "count": 100},
+        {"kind": "request", "request": "100 B", "response": "1 kB", "think": "5 s"},
+        {"kind": "http", "sizes": ["1 kB"], "count": 100, "connections": 1},
+        {"kind": "echo", "sizes": [100], "iterations": 100},
+        {"kind": "echo", "sizes": [100], "iterations": 100, "interval": "5 s"},
+    ]
+    flows = [{"name": f"f{number}", "stop": "3 s", **kind} for number, kind in enumerate(kinds)]
+    path = {"rate": "100 Mbit/s", "rtt": "800 ms", "per_flow": True}
+    done = run({"path": path}, flows, engine=engine, duration="6 s")
+    fetches = done.tables["fetches"].select("flow", answered=pl.col("time") + pl.col("duration"))
+    echoes = done.echoes.select("flow", answered=pl.col("time") + pl.col("rtt"))
+    last = dict(pl.concat([fetches, echoes]).group_by("flow").agg(pl.col("answered").max()).iter_rows())
+    for flow, end in done.flows.select("flow", "end").iter_rows():
+        assert end / 1e9 == pytest.approx(last[flow] / 1e9, abs=LATE[engine]), flow
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
 def test_a_transfer_is_complete_when_all_has_arrived_though_the_run_ends_before_the_connection_does(
     engine: str, run: Callable[..., Run]
 ) -> None:

@@ -47,12 +47,22 @@ pub(crate) struct Http {
     answered: u64,
     established: bool,
     closed: bool,
+    /// It was closed because all pages had been loaded.
+    complete: bool,
 }
 
 impl Http {
     /// A connection of a browser that loads pages of `web` until `stop`.
     pub(crate) fn new(web: &Web, stop: Time) -> Http {
-        Http { count: web.count, stop, asked: None, answered: 0, established: false, closed: false }
+        Http {
+            count: web.count,
+            stop,
+            asked: None,
+            answered: 0,
+            established: false,
+            closed: false,
+            complete: false,
+        }
     }
 
     /// Does what there is to do, if the connection is free.
@@ -72,7 +82,7 @@ impl Http {
             }
             Next::Wait(until) => context.wake_at(until),
             Next::Close => {
-                self.closed = true;
+                (self.closed, self.complete) = (true, browser.0.are_complete());
                 client.close(now);
                 context.wake_at(Time::NEVER);
             }
@@ -168,7 +178,7 @@ impl Application for Http {
 
     fn complete(&self, _received: u64, end: Time, ended: bool) -> bool {
         match self.count {
-            Some(_) => self.closed,
+            Some(_) => self.complete,
             None if self.stop == Time::NEVER => ended,
             None => end >= self.stop,
         }

@@ -46,7 +46,7 @@ impl Task<'_> {
             let now = self.context.clock.now();
             if now >= stop || self.context.stop.load(Ordering::Relaxed) {
                 // Without a number of bytes to send, time is the work, and it is done.
-                return Ok(plan.bytes.is_none() && now >= stop);
+                return Ok(plan.bytes.is_none() && now >= stop && self.has_its_time());
             }
             let (sending, until) = phases.at(now);
             if !sending {

@@ -104,6 +104,11 @@ impl End {
         self.flow.stop.map_or(u64::MAX, Time::as_ns).min(over)
     }
 
+    /// Whether a run that ends at `over` leaves the flow the time it was given.
+    pub(crate) fn has_its_time(&self, over: u64) -> bool {
+        self.flow.stop.is_none_or(|stop| stop.as_ns() <= over)
+    }
+
     /// Options of a socket of this end.
     pub(crate) fn options(&self, settings: &TcpSettings) -> SocketOptions {
         let TcpSettings { mss, send_buffer, receive_buffer, nagle, pacing, .. } = *settings;

@@ -468,7 +468,11 @@ impl Rows<'_> {
                     ports: self.ports(&report["start"]["connected"][stream as usize]),
                     cpu_sender: cpu.filter(|_| self.sends),
                     cpu_receiver: cpu.filter(|_| !self.sends),
-                    complete: !(cut_off && has_end),
+                    complete: if has_end {
+                        !cut_off
+                    } else {
+                        self.end.has_its_time(self.context.clock.duration)
+                    },
                     ..Summary::default()
                 },
             );

@@ -173,7 +173,8 @@ impl<'a> Pinger<'a> {
             // Probes that were held up do not leave at once: they would wait for one another on the link, and measure that.
             soonest = self.context.clock.now().saturating_add(interval / 2);
         }
-        let complete = count.is_none_or(|count| seq == count);
+        let has_its_time = self.end.has_its_time(self.context.clock.duration);
+        let complete = count.map_or(has_its_time, |count| seq == count);
         let ended = self.context.stop.load(Ordering::Relaxed);
         let last = self.context.clock.now();
         while !self.outstanding.is_empty() && !self.context.over() {

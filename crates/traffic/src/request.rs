@@ -34,12 +34,12 @@ impl Task<'_> {
         for iteration in 0..count.unwrap_or(u64::MAX) {
             let time = self.context.clock.now();
             if time >= stop || self.context.over() {
-                return Ok(count.is_none());
+                return Ok(count.is_none() && self.has_its_time());
             }
             let answered =
                 self.give(socket, request)? && self.take(stream, socket, response, &mut scratch)? == response;
             if !answered {
-                return Ok(count.is_none() && self.context.over());
+                return Ok(count.is_none() && self.context.over() && self.has_its_time());
             }
             let end = self.context.clock.now();
             let row = Exchange { client: stream.number, size: request, iteration, time, rtt: end - time };

@@ -293,14 +293,19 @@ impl Task<'_> {
         self.end.stop(self.context.clock.duration)
     }
 
+    /// Whether the run leaves the flow the time it was given: of one without an amount of work, that is all its work.
+    pub fn has_its_time(&self) -> bool {
+        self.end.has_its_time(self.context.clock.duration)
+    }
+
     fn send(&self, stream: &Stream, socket: &Arc<Socket>, address: SocketAddr) -> Result<(), TrafficError> {
         let cpu = clock::thread_cpu();
         let ports = self.watch(stream, socket, address);
         let started = self.context.clock.now();
         let written = self.conversation.send(self, stream, socket);
-        let written = self.forgive(written, self.conversation.bytes().is_none());
+        let written = self.forgive(written, self.conversation.bytes().is_none() && self.has_its_time());
         // Where the run cuts it off, it lasts until then.
-        let done = matches!(written, Ok(true)) && !self.context.over();
+        let done = written.is_ok() && !self.context.over();
         let drained = match &written {
             Ok(_) => self.forgive(self.drain(socket), false),
             Err(_) => Ok(false),

@@ -163,6 +163,11 @@ impl Pages {
         self.idle.remove(connection);
     }
 
+    /// Whether all pages that were asked for have been loaded; false while they load, or where the stop came first.
+    pub fn are_complete(&self) -> bool {
+        self.done && self.web.count == Some(self.page)
+    }
+
     /// The connections that wait and have something to do, a request or to close. The one used last stands last.
     pub fn wanted(&self) -> Vec<u32> {
         let most = if self.done { usize::MAX } else { self.waiting.len() };

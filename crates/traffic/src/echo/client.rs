@@ -124,8 +124,10 @@ impl Client<'_> {
             Err(error) => return observer.ended(self.number, None, Err(error)),
         };
         observer.connected(self.number, &socket, &connected);
-        let outcome = self.echo(&socket, barrier, live, observer);
-        let done = clock::now();
+        let mut last = clock::now();
+        let outcome = self.echo(&socket, barrier, live, &mut last, observer);
+        // Where the run cuts it off, it lasts until then.
+        let done = if outcome.is_err() && self.limit.over() { clock::now() } else { last };
         if outcome.as_ref().err().is_none_or(EchoError::is_over) {
             self.close(&socket);
         }
@@ -232,11 +234,13 @@ impl Client<'_> {
         }
     }
 
+    /// Does its work; `last` becomes when the last answer came.
     fn echo(
         &self,
         socket: &Socket,
         barrier: &Barrier,
         live: &Live,
+        last: &mut u64,
         observer: &dyn Observer,
     ) -> Result<(), EchoError> {
         let (client, job) = (self.number, self.job);
@@ -254,7 +258,7 @@ impl Client<'_> {
             }
             let length = size as usize;
             let (message, answer) = (&mut message[..length], &mut answer[..length]);
-            let outcome = self.series(&line, size, message, answer, &mut record, observer);
+            let outcome = self.series(&line, size, (message, answer), &mut record, last, observer);
             // Measurements are kept, also of a series that broke off.
             if !record.rounds().is_empty() {
                 observer.rounds(client, size, record.rounds());
@@ -270,9 +274,9 @@ impl Client<'_> {
         &self,
         line: &FramedIo,
         size: u32,
-        message: &mut [u8],
-        answer: &mut [u8],
+        (message, answer): (&mut [u8], &mut [u8]),
         record: &mut Record,
+        last: &mut u64,
         observer: &dyn Observer,
     ) -> Result<(), EchoError> {
         let (client, job) = (self.number, self.job);
@@ -297,6 +301,7 @@ impl Client<'_> {
             if !same_stamp(message, answer) {
                 return Err(EchoError::Wrong { client, size, iteration });
             }
+            *last = ended;
             let time = begun.saturating_sub(job.zero);
             if record.take(Round { iteration, time, rtt: ended - begun }) {
                 observer.rounds(client, size, record.rounds());

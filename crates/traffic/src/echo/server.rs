@@ -87,7 +87,7 @@ pub enum Unserved {
 pub struct Served {
     /// Messages sent back.
     pub messages: u64,
-    /// When all of them had been sent, ns on CLOCK_MONOTONIC; none where it was not served to the end.
+    /// When the last of them had been sent, ns on CLOCK_MONOTONIC; none where there is none, or the run's end came first.
     pub last: Option<u64>,
     /// Why before its time, with the size and the iteration that were under way.
     pub broken: Option<(u32, u64, Broken)>,
@@ -294,9 +294,10 @@ impl Server {
         let polls = greeting.busy_poll && self.limits.busy_poll;
         let answer = Answer::ok(polls, self.prepare(&one.socket, greeting, cpu));
         observer.accepted(one.peer, greeting, &answer, &one.socket, &received);
-        let mut messages = 0;
-        let outcome = self.echo(&one.socket, greeting, &answer, limit, &received, &mut messages);
-        let served = Served { messages, last: outcome.as_ref().ok().copied(), broken: outcome.err() };
+        let (mut messages, mut last) = (0, None);
+        let outcome = self.echo(&one.socket, greeting, &answer, limit, &received, (&mut messages, &mut last));
+        let last = last.filter(|_| outcome.is_ok() || !limit.over());
+        let served = Served { messages, last, broken: outcome.err() };
         observer.ended(one.peer, greeting, &one.socket, served);
     }
 
@@ -307,8 +308,8 @@ impl Server {
         answer: &Answer,
         limit: Limit,
         received: &AtomicU64,
-        messages: &mut u64,
-    ) -> Result<u64, (u32, u64, Broken)> {
+        (messages, last): (&mut u64, &mut Option<u64>),
+    ) -> Result<(), (u32, u64, Broken)> {
         let first = greeting.sizes.first().copied().unwrap_or(0);
         let timeout = self.limits.message.saturating_add(greeting.interval);
         let line = FramedIo::new(socket, Wait::of(answer.busy_poll, greeting.clients), timeout, limit)
@@ -316,7 +317,7 @@ impl Server {
         let patience = self.limits.pause.saturating_sub(self.limits.message);
         line.send(&answer.encode(), clock::now()).map_err(|broken| (first, 0, broken))?;
         let mut message = vec![0; greeting.longest() as usize];
-        let (mut bytes, mut last) = (0, clock::now());
+        let mut bytes = 0;
         for &size in &greeting.sizes {
             let message = &mut message[..size as usize];
             let mut begun = clock::now() + patience;
@@ -328,7 +329,7 @@ impl Server {
                 if begun >= limit.end {
                     return Err((size, iteration, Broken::Over));
                 }
-                last = begun;
+                *last = Some(begun);
                 *messages += 1;
                 bytes += u64::from(size);
                 received.store(bytes, Ordering::Relaxed);
@@ -337,7 +338,7 @@ impl Server {
         // The client has all its answers when it closes; closing first would leave our port in TIME-WAIT.
         let mut rest = [0];
         let _ = line.receive(&mut rest, clock::now());
-        Ok(last)
+        Ok(())
     }
 
     /// Does what the greeting asks of this end's socket; what cannot be, in words.

@@ -29,9 +29,9 @@ impl Client {
         Client { web: web.clone(), pages: OnceLock::new(), changed: Condvar::new(), target }
     }
 
-    /// The run is over before its work is done: that is all it was asked to.
-    fn endless(&self) -> bool {
-        self.web.count.is_none()
+    /// Whether all it was asked to do is done.
+    fn is_done(&self, task: &Task<'_>) -> bool {
+        if self.web.count.is_some() { self.pages(task).are_complete() } else { task.has_its_time() }
     }
 
     fn pages(&self, task: &Task<'_>) -> MutexGuard<'_, Pages> {
@@ -55,13 +55,12 @@ impl Task<'_> {
         let mut buffer = Buffer::default();
         let number = stream.number as u32;
         while let Some(asked) = self.next(number, client) {
-            let Some(asked) = asked else { return Ok(true) };
             match self.fetch(stream, socket, client, &host, asked, &mut buffer) {
                 Ok(true) => {
                     client.pages(self).finish(number, Time::from_ns(self.context.clock.now()));
                     client.changed.notify_all();
                 }
-                Ok(false) => return Ok(client.endless()),
+                Ok(false) => break,
                 Err(error) => {
                     // Another connection asks for it again.
                     client.pages(self).retry(asked);
@@ -70,11 +69,11 @@ impl Task<'_> {
                 }
             }
         }
-        Ok(client.endless())
+        Ok(client.is_done(self))
     }
 
-    /// The next request of the connection. `None`: the run is over. `Some(None)`: every page has been loaded.
-    fn next(&self, connection: u32, client: &Client) -> Option<Option<Asked>> {
+    /// The next request of the connection. None: the run is over, or there are no more.
+    fn next(&self, connection: u32, client: &Client) -> Option<Asked> {
         let mut pages = client.pages(self);
         loop {
             if self.context.over() {
@@ -82,10 +81,10 @@ impl Task<'_> {
             }
             let now = self.context.clock.now();
             match pages.next(connection, Time::from_ns(now)) {
-                Next::Fetch(asked) => return Some(Some(asked)),
+                Next::Fetch(asked) => return Some(asked),
                 Next::Close => {
                     client.changed.notify_all();
-                    return Some(None);
+                    return None;
                 }
                 Next::Wait(until) => {
                     let left = Duration::from_nanos(until.as_ns().saturating_sub(now));

@@ -83,7 +83,8 @@ pub fn run(
             segments_sent: Some(sender.sent),
             ports: Some(ports(socket)),
             cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
-            complete: behind == 0 && (bytes.is_none() || sender.left == 0),
+            complete: behind == 0
+                && bytes.map_or(end.has_its_time(context.clock.duration), |_| sender.left == 0),
             ..Summary::default()
         },
     );
