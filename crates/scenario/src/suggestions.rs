@@ -22,6 +22,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("congestion", "cc"),
     ("algorithm", "cc"),
     ("time", "duration"),
+    ("length", "payload"),
     ("length", "duration"),
     ("parallel", "streams"),
     ("connections", "streams"),
@@ -34,6 +35,10 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("src", "from"),
     ("destination", "to"),
     ("dst", "to"),
+    ("size", "payload"),
+    ("packet_size", "payload"),
+    ("packetsize", "payload"),
+    ("len", "payload"),
     ("size", "bytes"),
     ("bytes", "sizes"),
     ("streams", "connections"),
@@ -60,6 +65,9 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("memory", "size"),
     ("arrivals", "spacing"),
     ("interarrival", "spacing"),
+    ("nodelay", "nagle"),
+    ("no_delay", "nagle"),
+    ("tcp_nodelay", "nagle"),
 ];
 
 /// Other words for the same value.

@@ -59,6 +59,7 @@ impl Kind for Ping {
 
 impl fmt::Display for Ping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ping every {}, {} B", self.interval, self.payload)
+        write!(f, "ping every {}, {} B", self.interval, self.payload)?;
+        self.count.map_or(Ok(()), |count| write!(f, ", {count} times"))
     }
 }

@@ -53,7 +53,10 @@ pub(super) fn ends(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         for (key, name) in ["from", "to"].into_iter().zip(ends) {
             let finding = match name.as_deref().map(|name| (name, layout.node(name))) {
                 None => {
-                    let free = hosts.iter().find(|host| !ends.iter().flatten().any(|end| end == **host));
+                    let mut free =
+                        hosts.iter().filter(|host| !ends.iter().flatten().any(|end| end == **host));
+                    // Where both are missing, the first is the sender's.
+                    let free = free.nth(usize::from(key == "to" && ends[0].is_none()));
                     let suggestion = free.map_or(String::new(), |host| format!("{key}: {host}"));
                     let mut depends = nodes();
                     depends.push(below(&place, key));

@@ -28,6 +28,8 @@ def test_flows_in_words() -> None:
     request = describe_flow(asking)
     assert request.traffic == "requests of 100 B, responses of 10 kB, 5 times"
     assert (request.control, request.time) == ("cubic (beta 0.8)", "from 0 s")
+    ping: Any = {**ends, "kind": "ping", "interval": 10 * MS, "payload": 56, "count": 3}
+    assert describe_flow(ping).traffic == "ping every 10 ms, 56 B, 3 times"
 
 
 def test_a_plan_in_words() -> None:

@@ -28,7 +28,7 @@ pub(crate) struct Udp {
     pub(crate) rate: u64,
     /// Payload of a datagram, at least 16 B, as its number and the time it was sent take; default: what fills the path's
     /// MTU (1472 B; 1452 B over IPv6).
-    #[schemars(with = "Option<kinds::PositiveSize>", extend("minimum" = 16))]
+    #[schemars(with = "Option<kinds::Size>", extend("minimum" = 16))]
     pub(crate) payload: Option<u64>,
     /// Payload per stream; default: as much as the time allows.
     #[schemars(with = "Option<kinds::PositiveSize>")]
