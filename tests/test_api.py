@@ -151,6 +151,16 @@ def test_check_says_what_an_engine_cannot_do(scenario: Path) -> None:
         tcplab.run(scenario, set={"flows.bulk.generator": "iperf3"})
 
 
+def test_what_several_flows_have_in_common_is_said_once(scenario: Path) -> None:
+    more = "".join(f"  - {{name: {name}, kind: tcp, generator: iperf3}}\n" for name in ("one", "other"))
+    scenario.write_text(SCENARIO + more)
+    with pytest.raises(tcplab.UnsupportedError) as refused:
+        tcplab.run(scenario)
+    one, other = refused.value.problems
+    assert one.message == other.message
+    assert str(refused.value).count(one.message) == 1
+
+
 def test_an_unknown_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:
     for verb in (tcplab.check, tcplab.run):
         with pytest.raises(tcplab.ScenarioErrors, match="unknown congestion control `cubik`") as caught:

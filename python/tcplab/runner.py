@@ -41,9 +41,9 @@ class UnsupportedError(Exception):
     """The engine, on this machine, cannot run the plan."""
 
     def __init__(self, scenario: str, engine: str, problems: Sequence[Problem]) -> None:
-        super().__init__(
-            f"{scenario}: the engine {engine} cannot run it: " + "; ".join(p.message for p in problems)
-        )
+        # Problems that several links or flows share are said once.
+        messages = dict.fromkeys(problem.message for problem in problems)
+        super().__init__(f"{scenario}: the engine {engine} cannot run it: " + "; ".join(messages))
         self.scenario = scenario
         self.engine = engine
         self.problems = tuple(problems)
