@@ -87,6 +87,41 @@ def test_times_are_those_of_the_run_to_the_nanosecond(captured: Captured) -> Non
     assert first == ["0.010005920"]
 
 
+@pytest.mark.parametrize(("version", "header"), [(4, "ip.dsfield"), (6, "ipv6.tclass")])
+def test_every_packet_has_the_dscp_of_its_flow_and_its_ecn_field(
+    version: int, header: str, tmp_path: Path
+) -> None:
+    """The link's queue is long and marks datagrams CE; the wire is behind it."""
+    queue = {"limit": "100 packets", "mark_above": "3 packets"}
+    datagrams = {"kind": "udp", "rate": "2 Mbit/s", "bytes": "60 kB", "ect": 1}
+    scenario = {
+        "tcplab": 1,
+        "name": "classes",
+        "network": {"path": {"rate": "1 Mbit/s", "rtt": "20 ms", "queue": queue}},
+        "flows": [
+            {"name": "t", "kind": "tcp", "bytes": "3 kB", "ip": version, "dscp": "AF41"},
+            {"name": "u", **datagrams, "ip": version, "dscp": "EF"},
+            {"name": "p", "kind": "ping", "count": 3, "ip": version, "dscp": 10},
+        ],
+        "capture": "headers",
+    }
+    run = tcplab.run(scenario, output=tmp_path / "result").path / "run-1"
+    seen: dict[str, set[int]] = {}
+    for end in ("left", "right"):
+        for protocol, octet in fields(run / f"{end}-path.pcapng", "_ws.col.Protocol", header):
+            seen.setdefault(f"{end} {protocol}", set()).add(int(octet, 0))
+    icmp = "ICMP" if version == 4 else "ICMPv6"
+    af41, expedited, af11 = 34 << 2, 46 << 2, 10 << 2
+    assert seen == {
+        "left TCP": {af41},
+        "right TCP": {af41},
+        "left UDP": {expedited | 1, expedited | 3},
+        "right UDP": {expedited | 1, expedited | 3},
+        f"left {icmp}": {af11},
+        f"right {icmp}": {af11},
+    }
+
+
 def test_check_says_where_a_host_capture_differs_from_a_kernels() -> None:
     assert tcplab.check(SCENARIO, set={"capture": {"what": "headers", "at": "wire"}}) == []
     differs = tcplab.check(SCENARIO, set={"capture": {"what": "headers", "at": "host"}})

@@ -8,8 +8,13 @@ use tcplab_pcap::{Interface, Writer};
 use tcplab_units::Time;
 
 const ETHERNET: Ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
-const IP: Ipv4 =
-    Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 1, 200], identification: 7, ttl: 63, ecn: 3 };
+const IP: Ipv4 = Ipv4 {
+    source: [10, 0, 0, 1],
+    destination: [10, 0, 1, 200],
+    identification: 7,
+    ttl: 63,
+    traffic_class: 3,
+};
 const TCP: Tcp<'_> = Tcp {
     source_port: 40000,
     destination_port: 5001,

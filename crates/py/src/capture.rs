@@ -120,20 +120,19 @@ fn build<'a>(buffer: &'a mut FrameBuffer, frame: &Frame) -> tcplab_pcap::build::
 }
 
 fn ip_header(frame: &Frame) -> Ip {
-    let ttl = frame.ttl;
-    let ecn = if let Body::Tcp(segment) = &frame.body { segment.ecn } else { 0 };
+    let (ttl, traffic_class) = (frame.ttl, frame.traffic_class);
     match (frame.source, frame.destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let [source, destination] = [source, destination].map(|address| address.octets());
             // Atomic datagrams need no identification (RFC 6864 section 4.1).
-            Ip::V4(Ipv4 { source, destination, identification: 0, ttl, ecn })
+            Ip::V4(Ipv4 { source, destination, identification: 0, ttl, traffic_class })
         }
         (source, destination) => {
             let six = |address: IpAddr| match address {
                 IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
                 IpAddr::V6(address) => address.octets(),
             };
-            Ip::V6(Ipv6 { source: six(source), destination: six(destination), ttl, ecn })
+            Ip::V6(Ipv6 { source: six(source), destination: six(destination), ttl, traffic_class })
         }
     }
 }

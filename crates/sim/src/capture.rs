@@ -57,6 +57,8 @@ pub struct Frame {
     pub destination_port: u16,
     /// Time to live, lowered by every router on the way.
     pub ttl: u8,
+    /// DSCP and ECN field of its IP header.
+    pub traffic_class: u8,
     /// Its contents; the length of a TCP segment may exceed the MTU where it is captured at the host.
     pub body: Body,
     /// Bits were damaged on the way here: its checksum is wrong.
@@ -231,6 +233,7 @@ impl Capture {
             source_port,
             destination_port,
             ttl: hop.ttl,
+            traffic_class: packet.traffic_class(),
             body: bodies.get(packet),
             corrupted: packet.is_corrupted() && !outgoing,
         })

@@ -97,7 +97,7 @@ impl Packet {
 
     /// The octet of its IP header that holds DSCP and ECN.
     #[inline]
-    fn traffic_class(&self) -> u8 {
+    pub(crate) fn traffic_class(&self) -> u8 {
         (self.way >> TRAFFIC_CLASS) as u8
     }
 

@@ -186,7 +186,7 @@ impl Flow {
         let ack = if flags & ACK != 0 { ack } else { 0 };
         let tcp = Tcp { source_port, destination_port, seq, ack, flags: flags.into(), window: 2000, options };
         let (source, destination) = if forward { (client, server) } else { (server, client) };
-        let ip = Ipv4 { source, destination, identification: self.packets as u16, ttl: 64, ecn: 0 };
+        let ip = Ipv4 { source, destination, identification: self.packets as u16, ttl: 64, traffic_class: 0 };
         let ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
         let frame = capture.buffer.tcp(&ethernet, &ip, &tcp, len);
         let captured = SNAP_LEN.min(frame.original_len as usize);

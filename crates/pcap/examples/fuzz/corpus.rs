@@ -70,7 +70,7 @@ fn frames() -> Vec<Vec<u8>> {
     for (number, &(client, flags, seq, ack, len, sack)) in (0u32..).zip(&numbers) {
         let (source, destination) =
             if client { ([10, 0, 0, 1], [10, 0, 0, 2]) } else { ([10, 0, 0, 2], [10, 0, 0, 1]) };
-        let ip = Ipv4 { source, destination, identification: number as u16, ttl: 64, ecn: 2 };
+        let ip = Ipv4 { source, destination, identification: number as u16, ttl: 64, traffic_class: 2 };
         let (source_port, destination_port) = if client { (1000, 80) } else { (80, 1000) };
         let syn = flags & 2 != 0;
         let options = TcpOptions {
@@ -85,7 +85,13 @@ fn frames() -> Vec<Vec<u8>> {
         let tcp = Tcp { source_port, destination_port, seq, ack, flags: flags.into(), window: 10, options };
         frames.push(buffer.tcp(&ethernet, &ip, &tcp, len).bytes.to_vec());
     }
-    let ip = Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], identification: 1, ttl: 64, ecn: 0 };
+    let ip = Ipv4 {
+        source: [10, 0, 0, 1],
+        destination: [10, 0, 0, 2],
+        identification: 1,
+        ttl: 64,
+        traffic_class: 0,
+    };
     let udp = buffer.udp(&ethernet, &ip, &Udp { source_port: 5, destination_port: 6 }, 40).bytes.to_vec();
     frames.push([&udp[..12], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], &udp[12..]].concat());
     let mut fragment = udp.clone();

@@ -100,14 +100,14 @@ pub struct Ipv4 {
     pub identification: u16,
     /// Time to live, in hops.
     pub ttl: u8,
-    /// ECN codepoint: 0 not ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168).
-    pub ecn: u8,
+    /// DSCP (RFC 2474), and in the last two bits ECN: 0 not ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168).
+    pub traffic_class: u8,
 }
 
 impl Ipv4 {
     /// The header without total length and checksum.
     pub(super) fn write_unfinished(&self, bytes: &mut Vec<u8>, protocol: u8) {
-        bytes.extend_from_slice(&[0x45, self.ecn & 3, 0, 0]);
+        bytes.extend_from_slice(&[0x45, self.traffic_class, 0, 0]);
         bytes.extend_from_slice(&self.identification.to_be_bytes());
         bytes.extend_from_slice(&DONT_FRAGMENT.to_be_bytes());
         bytes.extend_from_slice(&[self.ttl, protocol, 0, 0]);

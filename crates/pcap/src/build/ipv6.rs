@@ -14,14 +14,15 @@ pub struct Ipv6 {
     pub destination: [u8; 16],
     /// Hop limit.
     pub ttl: u8,
-    /// ECN codepoint: 0 not ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168).
-    pub ecn: u8,
+    /// DSCP (RFC 2474), and in the last two bits ECN: 0 not ECT, 1 ECT(1), 2 ECT(0), 3 CE (RFC 3168).
+    pub traffic_class: u8,
 }
 
 impl Ipv6 {
     /// The header without payload length.
     pub(super) fn write_unfinished(&self, bytes: &mut Vec<u8>, next_header: u8) {
-        bytes.extend_from_slice(&[0x60, (self.ecn & 3) << 4, 0, 0, 0, 0, next_header, self.ttl]);
+        let [first, second] = (0x6000 | u16::from(self.traffic_class) << 4).to_be_bytes();
+        bytes.extend_from_slice(&[first, second, 0, 0, 0, 0, next_header, self.ttl]);
         bytes.extend_from_slice(&self.source);
         bytes.extend_from_slice(&self.destination);
     }

@@ -121,8 +121,13 @@ mod tests {
     use super::*;
 
     const ETHERNET: Ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
-    const IP: Ipv4 =
-        Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], identification: 0x1234, ttl: 64, ecn: 2 };
+    const IP: Ipv4 = Ipv4 {
+        source: [10, 0, 0, 1],
+        destination: [10, 0, 0, 2],
+        identification: 0x1234,
+        ttl: 64,
+        traffic_class: 2,
+    };
 
     /// Ethernet and IPv4 header with this total length, protocol and checksum.
     fn network_header(total_len: u8, protocol: u8, checksum: [u8; 2]) -> Vec<u8> {
@@ -178,10 +183,11 @@ mod tests {
     fn over_ipv6_the_pseudo_header_has_the_long_addresses_and_icmp_one_too() {
         let mut address = [0; 16];
         (address[0], address[15]) = (0xfd, 1);
-        let ip = Ipv6 { source: address, destination: address, ttl: 64, ecn: 2 };
+        // EF and ECT(0).
+        let ip = Ipv6 { source: address, destination: address, ttl: 64, traffic_class: 46 << 2 | 2 };
         let mut buffer = FrameBuffer::new(Keep::Full);
         let mut expected =
-            vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0x20, 0, 0, 0, 11, 17, 64];
+            vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x6b, 0xa0, 0, 0, 0, 11, 17, 64];
         expected.extend(address);
         expected.extend(address);
         let echo_header = expected.clone();

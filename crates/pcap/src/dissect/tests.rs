@@ -3,8 +3,13 @@ use crate::build::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use super::{Captured, Dissector, Field};
 
 const ETHERNET: Ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
-const IP: Ipv4 =
-    Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], identification: 0x1234, ttl: 64, ecn: 2 };
+const IP: Ipv4 = Ipv4 {
+    source: [10, 0, 0, 1],
+    destination: [10, 0, 0, 2],
+    identification: 0x1234,
+    ttl: 64,
+    traffic_class: 2,
+};
 
 fn captured(bytes: &[u8]) -> Captured<'_> {
     Captured { link_type: 1, bytes, wire_len: bytes.len() as u32 }

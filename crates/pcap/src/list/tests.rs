@@ -7,7 +7,7 @@ use crate::{Interface, Reader, Writer};
 
 const ETHERNET: Ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
 const IP: Ipv4 =
-    Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], identification: 1, ttl: 64, ecn: 0 };
+    Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], identification: 1, ttl: 64, traffic_class: 0 };
 
 /// A SYN, a datagram and 1448 bytes of data.
 fn capture() -> Vec<u8> {

@@ -111,7 +111,7 @@ pub const ETHERNET: Ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destinatio
 
 fn ip(send: &Send<'_>) -> Ipv4 {
     let (source, destination) = if send.client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
-    Ipv4 { source, destination, identification: send.id, ttl: 64, ecn: send.ecn }
+    Ipv4 { source, destination, identification: send.id, ttl: 64, traffic_class: send.ecn }
 }
 
 pub fn udp_frame(buffer: &mut FrameBuffer, client: bool, len: u32) -> Vec<u8> {
