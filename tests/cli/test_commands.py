@@ -289,7 +289,18 @@ def test_a_dash_is_standard_output_or_rejected(done: Path, here: Path, tcplab: C
     exported = tcplab("export", "done", "--format", "json", "--output", "-")
     assert json.loads(exported.stdout)["status"] == "done"
     assert json.loads(tcplab("schema", "-o", "-").stdout)["type"] == "object"
-    for words in ("export done -f csv -o -", "report done -o -", "compare done done -o -", "new mine -o -"):
+    for words in (
+        "export done -f csv -o -",
+        "report done -o -",
+        "report done --figures -",
+        "compare done done -o -",
+        "new mine -o -",
+        "examples copy one-cubic -",
+        "study bufferbloat --dry-run --junit -",
+        "pcap done --csv -",
+        "pcap done --parquet -",
+        "echo run localhost --raw -",
+    ):
         ended = tcplab(*words.split())
         assert (ended.returncode, ended.stdout) == (2, "")
         assert ended.stderr.startswith("tcplab: error: ")

@@ -42,6 +42,26 @@ def test_a_path_that_no_file_can_have_is_wrong_input(words: list[str], here: Pat
         assert said in ended.stderr or "no such" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["run", "short.yaml", "--output"], "'--output' / '-o'"),
+        (["export", "done", "--format", "csv", "-o"], "'--output' / '-o'"),
+        (["pcap", "c.pcap", "--csv"], "'--csv'"),
+        (["check", "short.yaml"], "'SCENARIO...'"),
+        (["show"], "'RUN'"),
+        (["list"], "'[ROOT]'"),
+    ],
+)
+def test_an_empty_path_is_wrong_input(words: list[str], name: str, here: Path, tcplab: Command) -> None:
+    """As `--output "$OUT"` gives where the variable is not set: not the working directory."""
+    before = sorted(here.iterdir())
+    ended = tcplab(*words, "")
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.startswith(f"tcplab: error: invalid value for {name}: the path is empty\n")
+    assert sorted(here.iterdir()) == before
+
+
 def test_a_working_directory_that_has_gone_is_wrong_input(
     here: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,19 @@ Command = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 
 
+def test_a_second_copy_takes_the_traces_that_are_there(tcplab: Command, here: Path) -> None:
+    assert tcplab("examples", "copy", "cellular-trace", "one.yaml").returncode == 0
+    assert tcplab("examples", "copy", "cellular-trace", "two.yaml").returncode == 0
+    (here / "traces" / "cellular.down").write_text("1\n")
+    ended = tcplab("examples", "copy", "cellular-trace", "three.yaml")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == [
+        "tcplab: error: traces/cellular.down: already exists",
+        "hint: copy to another directory",
+    ]
+    assert not (here / "three.yaml").exists()
+
+
 def test_a_shipped_scenario_is_checked_by_its_name(tcplab: Command) -> None:
     ended = tcplab("check", "one-cubic", "tuning")
     assert ended.returncode == 0, ended.stderr

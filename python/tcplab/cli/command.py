@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"is not a valid int(?:eger)?(?: range)?$")
 # Commands that take `-` as a name of standard output; others would make a file called `-`.
 _TO_STANDARD_OUTPUT = ("export", "schema", "topo capture", "topo import")
 
-_NOT_A_STREAM = "this command does not write to standard output; name a file or directory"
+NOT_A_STREAM = "this command does not write to standard output; name a file or directory"
 
 
 class Command(TyperCommand):
@@ -33,13 +33,14 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self._paths = [param for param in self.params if hasattr(param.type, "readable")]
         self._ranges = [param.type for param in self.params if hasattr(param.type, "_describe_range")]
         for param in self.params:
             if param.type in self._ranges:
                 param.metavar = param.metavar or "N"
+        for param in self._paths:
             # Whoever opens the file says why it cannot be read, as of any other reason.
-            if hasattr(param.type, "readable"):
-                param.type.readable = False
+            param.type.readable = False
         self.params += [
             TyperOption(
                 param_decls=["--quiet", "-q"],
@@ -89,17 +90,27 @@ class Command(TyperCommand):
             warn(f"tcplab: warning: {text}")
         try:
             rest = super().parse_args(ctx, current)
-            if name not in _TO_STANDARD_OUTPUT and str(self._output(ctx)) == "-":
-                raise _UsageError(f"--output -: {_NOT_A_STREAM}", ctx)
+            for param in self._paths:
+                _refuse_path(param, ctx, streams=name in _TO_STANDARD_OUTPUT)
             return rest
         except _UsageError as problem:
             # Some do not know which command they are of.
             problem.ctx = problem.ctx or ctx
             raise
 
-    def _output(self, ctx: Any) -> Any:
-        """The value of `--output`, if the command has it."""
-        return next((ctx.params[param.name] for param in self.params if "--output" in param.opts), None)
+
+def _refuse_path(param: Any, ctx: Any, *, streams: bool) -> None:
+    """Fail if the path is empty, or is `-` and an option that names a file to write.
+
+    `Path("")` would be the working directory, and `Path("-")` a file of that name.
+    """
+    value = ctx.params[param.name]
+    values = value if isinstance(value, list | tuple) else [value]
+    if "" in values:
+        raise typer.BadParameter("the path is empty", ctx, param)
+    name = param.opts[0]
+    if name.startswith("-") and "-" in values and not (streams and name == "--output"):
+        raise _UsageError(f"{name} -: {NOT_A_STREAM}", ctx)
 
 
 def _refuse_undecoded(args: list[str], ctx: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tcplab.cli.command import NOT_A_STREAM
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
 
@@ -60,17 +61,25 @@ def copy(
             Code.INPUT,
             f"the scenarios are {', '.join(scenario_names())}",
         )
+    if target == Path("-"):
+        raise CommandError(f"FILE -: {NOT_A_STREAM}", Code.INPUT)
     source, to = SCENARIOS / f"{name}.yaml", target or Path(f"{name}.yaml")
     text = source.read_text(encoding="utf-8")
+    folder = to.parent / "traces"
     traces = [path for path in (SCENARIOS / "traces").iterdir() if f"traces/{path.name}" in text]
-    for path in (to, *(to.parent / "traces" / trace.name for trace in traces)):
-        if path.exists():
-            raise CommandError(f"{path}: already exists", Code.INPUT, "name another file")
     with naming(to):
+        if to.exists():
+            raise CommandError(f"{to}: already exists", Code.INPUT, "name another file")
+        # Traces that an earlier copy has brought stay.
+        there = [folder / trace.name for trace in traces if (folder / trace.name).exists()]
+        for path in there:
+            if path.read_bytes() != (SCENARIOS / "traces" / path.name).read_bytes():
+                raise CommandError(f"{path}: already exists", Code.INPUT, "copy to another directory")
         shutil.copyfile(source, to)
         for trace in traces:
-            (to.parent / "traces").mkdir(exist_ok=True)
-            shutil.copyfile(trace, to.parent / "traces" / trace.name)
+            folder.mkdir(exist_ok=True)
+            if folder / trace.name not in there:
+                shutil.copyfile(trace, folder / trace.name)
     if json:
         say_json({"files": [str(to)]})
     else:
