@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from tcplab.cc.compiler import Source, native
 from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
+from tcplab.results.writer import CONTROLS
 
 if TYPE_CHECKING:
     from tcplab.plan.types import Plan
 
-FOLDER = "controls"
-"""Where in a result directory the C files are."""
 
 
 def source_of(cc: Mapping[str, Any]) -> Source | None:
@@ -61,7 +60,7 @@ def keep(plan: Plan, result_dir: Path) -> None:
         names = (file.name, *(f"{file.stem}-{number}.c" for number in range(2, 10_000)))
         name = next(name for name in names if name not in taken)
         taken.add(name)
-        place = result_dir / FOLDER
+        place = result_dir / CONTROLS
         try:
             place.mkdir(exist_ok=True)
         except OSError as problem:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SCENARIO_FILE = "scenario.yaml"
 PLAN_FILE = "plan.yaml"
 REPORT_FILE = "report.html"
+CONTROLS = "controls"
+"""Where in a result directory the C files of controls are."""
 # Facts of an engine that have an entry of their own in the manifest.
 _OWN_PLACE = ("overload", "qdiscs", "offloads", "engine_version")
 
@@ -38,11 +40,16 @@ class TakenError(ResultsError):
 def create_result_dir(path: Path, scenario_text: str) -> Path:
     """Make a result directory holding the scenario as given.
 
-    Raises ResultsError when it cannot be written, a TakenError when it already holds results.
+    Raises ResultsError when it cannot be written or has files that would be replaced, a TakenError when it
+    already holds results.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
+        foreign = there(path, SCENARIO_FILE, REPORT_FILE, CONTROLS)
+        # Looked at last: another process makes its run directory before its other files.
         taken = holds_runs(path) or (path / STUDY_INDEX).exists()
+        if foreign and not taken:
+            raise ResultsError(path, foreign)
         if not taken:
             try:
                 # Of processes that come at once, one makes it.
@@ -55,6 +62,12 @@ def create_result_dir(path: Path, scenario_text: str) -> Path:
         raise TakenError(path, TAKEN)
     write_text(path / SCENARIO_FILE, scenario_text)
     return path
+
+
+def there(path: Path, *names: str) -> str:
+    """What to say of a directory with files that results would replace; empty if it has none of these names."""
+    found = next((name for name in names if (path / name).exists()), None)
+    return f"already has a file {found}; give another directory with --output" if found else ""
 
 
 def holds_runs(path: Path) -> bool:

@@ -18,7 +18,16 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole
 from tcplab.results.manifest import FILE as MANIFEST_FILE
 from tcplab.results.manifest import read_manifest
-from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE, STUDY_INDEX, TAKEN, holds_runs, run_dir_of
+from tcplab.results.writer import (
+    PLAN_FILE,
+    REPORT_FILE,
+    SCENARIO_FILE,
+    STUDY_INDEX,
+    TAKEN,
+    holds_runs,
+    run_dir_of,
+    there,
+)
 from tcplab.shapes import ShapeError, by_name, each, fields, optional, switch, text, whole
 from tcplab.study import seal
 from tcplab.study.grid import Cell
@@ -95,6 +104,8 @@ class Store:
         """Write what was asked; raises ResultsError when that cannot be, or other results are here."""
         if holds_runs(self.path):
             raise ResultsError(self.path, TAKEN)
+        if not self.taken and (foreign := there(self.path, STUDY_FILE, REPORT_FILE, RESULTS_FILE, CELLS)):
+            raise ResultsError(self.path, foreign)
         if self.taken and (name := self.index().get("study")) != study.name:
             raise ResultsError(self.path, f"holds the study {name}, not {study.name}")
         try:

@@ -119,6 +119,16 @@ def test_a_directory_with_results_is_not_overwritten(tmp_path: Path) -> None:
         create_result_dir(tmp_path, "tcplab: 1\n")
 
 
+@pytest.mark.parametrize("name", ["scenario.yaml", "report.html", "controls"])
+def test_files_of_others_are_kept(tmp_path: Path, name: str) -> None:
+    """As `tcplab run mine.yaml --output .` beside another scenario.yaml."""
+    (tmp_path / name).write_text("theirs")
+    with pytest.raises(ResultsError, match=f"already has a file {name}; give another directory"):
+        create_result_dir(tmp_path, "ours")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "theirs"
+
+
 def test_a_directory_is_taken_before_its_run_begins(tmp_path: Path) -> None:
     """Another process may look meanwhile."""
     create_result_dir(tmp_path, "tcplab: 1\n")

@@ -144,6 +144,8 @@ def test_what_is_set_by_hand_outdoes_a_quick_run_and_that_the_axes(tmp_path: Pat
             '{"study": "other", "source": "", "asked": {"engines": [], "sets": []}, "cells": []}',
             "holds the study other",
         ),
+        ("study.yaml", "theirs", "already has a file study.yaml"),
+        ("report.html", "theirs", "already has a file report.html"),
     ],
 )
 def test_a_study_leaves_other_results_as_they_are(
