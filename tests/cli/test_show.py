@@ -116,3 +116,10 @@ def test_a_name_that_is_not_a_result_says_what_it_is(here: Path, tcplab: Command
         ended = tcplab("show", name)
         assert ended.returncode == 2
         assert ended.stderr.splitlines()[1].startswith(f"hint: {hint}")
+
+
+def test_a_run_without_a_manifest_has_no_time_and_no_seed(done: Path, tcplab: Command) -> None:
+    (done / "run-1" / "manifest.json").unlink()
+    ended = tcplab("show", "done")
+    assert ended.stdout.startswith("short: 1 run, interrupted\n\n")
+    assert "run 1 interrupted: the run left no manifest" in ended.stderr

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tcplab.plan.types import Plan
 
 
-
 def source_of(cc: Mapping[str, Any]) -> Source | None:
     """The file of a plan's `cc`; none for a control that is called by its name."""
     return Source(Path(cc["file"]), str(cc["source"])) if cc.get("file") else None

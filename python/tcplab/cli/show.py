@@ -103,15 +103,15 @@ def _summary(run: Run, level: float) -> None:
     manifest = run.manifest
     wall = sum(each.wall_duration or 0.0 for each in run.manifests.values())
     took = f" in {seconds(wall)}" if wall else ""
-    say(f"{run.name}: {plural(len(run.repetitions), 'run')} on {run.engine}{took}, {run.status}")
-    say(f"started {local_time(manifest.started)}, seed {manifest.seed}, tcplab {manifest.tcplab}")
+    place = f" on {run.engine}" if run.engine else ""
+    say(f"{run.name}: {plural(len(run.repetitions), 'run')}{place}{took}, {run.status}")
+    if manifest.started:
+        say(f"started {local_time(manifest.started)}, seed {manifest.seed}, tcplab {manifest.tcplab}")
     for text in run.warnings:
         warn(f"tcplab: warning: {text}")
     for number, each in run.manifests.items():
-        if each.status != "done":
-            warn(f"run {number} {each.status}: {each.message}")
-        if each.overload:
-            warn(f"run {number} overloaded: {each.overload}")
+        for what in each.faults:
+            warn(f"run {number} {what}")
     say()
     show(summary(run, level=level))
     say()

@@ -289,11 +289,18 @@ def _notes(
     level: float,
 ) -> list[str]:
     notes = [
-        f"Differences are the other run's minus {labels[0]}'s; ± is their {level * 100:g} % interval by "
-        "Welch's t-test over repetitions, p is corrected by Holm over the whole comparison."
+        f"{label}: run {number} {what}"
+        for label, run in zip(labels, runs, strict=True)
+        for number, manifest in run.manifests.items()
+        for what in manifest.faults
     ]
+    if differences:
+        notes.append(
+            f"Differences are the other run's minus {labels[0]}'s; ± is their {level * 100:g} % interval by "
+            "Welch's t-test over repetitions, p is corrected by Holm over the whole comparison."
+        )
     short = [label for label, run in zip(labels, runs, strict=True) if len(run.repetitions) < 2]
-    if short:
+    if short and differences:
         notes.append(
             f"{', '.join(short)}: one repetition only, so the difference has no interval and no test; ± is "
             "the interval of the mean within that run. Repeat each run at least three times for a test."
@@ -304,6 +311,9 @@ def _notes(
             "would differ, so there is no test."
         )
     for label, one in zip(labels[1:], summaries[1:], strict=True):
+        if not summaries[0].flows or not one.flows:
+            # The notes of that summary say so.
+            continue
         pairs = _pairs(summaries[0], one)
         if not pairs:
             notes.append(f"{label} has no flow of the same name as {labels[0]}: there is nothing to compare.")

@@ -150,6 +150,12 @@ class Manifest:
     )
     facts: dict[str, Any] = field(default_factory=dict, metadata=_entry("Reports of the engine", mapping))
 
+    @property
+    def faults(self) -> list[str]:
+        """Why its figures are not those of a whole run on an idle machine, such as `interrupted: ...`."""
+        found = [] if self.status == "done" else [f"{self.status}: {self.message}"]
+        return [*found, f"overloaded: {self.overload}"] if self.overload else found
+
     def to_data(self) -> dict[str, Any]:
         """The entries as plain data."""
         return asdict(self)

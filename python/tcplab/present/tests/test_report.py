@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,6 +148,34 @@ def test_flows_that_are_not_compared_are_named(tmp_path: Path) -> None:
     assert note.format("a", "b") in compare(runs).notes
     assert note.format("a", "b") in compare(runs[::-1]).notes
     assert not any(note.startswith("Not compared") for note in compare([runs[0], runs[0]]).notes)
+
+
+def test_a_comparison_says_what_is_wrong_with_a_run(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=3)
+    runs = [load(write_result(tmp_path / name, made, repetitions=2)) for name in ("a", "b")]
+    runs[1].manifests[2] = replace(
+        runs[1].manifests[2],
+        status="interrupted",
+        message="stopped at 1 s of 3 s",
+        overload="the CPU was busy",
+    )
+    notes = compare(runs).notes
+    assert "b: run 2 interrupted: stopped at 1 s of 3 s" in notes
+    assert "b: run 2 overloaded: the CPU was busy" in notes
+    assert not any(note.startswith("a: run") for note in notes)
+
+
+def test_a_result_without_a_sample_is_not_called_one_with_other_flows(tmp_path: Path) -> None:
+    """As of a run that was killed before its tables were written."""
+    made = plan({"one": "reno"}, seconds=3)
+    runs = [load(write_result(tmp_path / name, made)) for name in ("a", "b")]
+    for table in (tmp_path / "b").rglob("*.parquet"):
+        table.unlink()
+    for pair in (runs, runs[::-1]):
+        notes = compare(pair).notes
+        assert "b: No flow has a sample: nothing to summarize." in notes
+        assert not any(note.startswith(("Differences", "Not compared", "a, b: one")) for note in notes)
+        assert not any("of the same name" in note for note in notes)
 
 
 def test_the_comparison_page_is_written(tmp_path: Path) -> None:
