@@ -107,6 +107,27 @@ def test_figures_need_a_format_and_leave_no_report(more: tuple[str, str], run: P
     assert not (run.parent / "figures").exists()
 
 
+@pytest.mark.parametrize("words", [["report", "r"], ["study", "report", "r"]])
+def test_a_format_of_figures_needs_figures(words: list[str], run: Path, tcplab: Command) -> None:
+    ended = tcplab(*words, "--format", "svg")
+    assert ended.returncode == 2
+    assert ended.stderr == "tcplab: error: --format names formats of figures\nhint: add --figures DIR\n"
+    assert not (run / "report.html").exists()
+
+
+def test_a_result_without_rows_has_nothing_to_export_or_draw(run: Path, tcplab: Command) -> None:
+    """As of a run that was killed before its tables were written."""
+    for table in run.rglob("*.parquet"):
+        table.unlink()
+    exported = tcplab("export", "r", "--format", "csv")
+    assert exported.returncode == 2
+    assert exported.stderr.endswith("tcplab: error: r: no table has a row\n")
+    assert not (run / "csv").exists()
+    drawn = tcplab("report", "r", "--figures", "figures")
+    assert drawn.returncode == 2
+    assert drawn.stderr.endswith("tcplab: error: r: there is nothing to draw\n")
+
+
 def test_a_name_that_is_not_a_result_says_what_it_is(here: Path, tcplab: Command) -> None:
     for name, hint in (
         ("starvation", "starvation is a study: tcplab study run starvation"),

@@ -58,8 +58,13 @@ Yes = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output and nothing else.")]
 
 ImageFormats = Annotated[
-    str,
-    typer.Option("--format", "-f", metavar="svg,png,pdf", help="Formats of --figures, joined by commas."),
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="LIST",
+        help="Formats of --figures, joined by commas. [default: all]",
+    ),
 ]
 
 

@@ -31,7 +31,7 @@ def report(
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Write the figures as images instead.")
     ] = None,
-    formats: ImageFormats = "svg,png,pdf",
+    formats: ImageFormats = None,
     level: Level = None,
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
     json: Json = False,
@@ -40,7 +40,7 @@ def report(
     from tcplab.cli.output import say_files
     from tcplab.results.listing import is_study
 
-    kinds, confidence = image_formats(formats), level_of(level)
+    kinds, confidence = image_formats(formats, figures), level_of(level)
     if output is not None and len(run) > 1:
         raise CommandError("--output names one file, but several results are given", Code.INPUT)
     if output is not None and figures is not None:
@@ -70,8 +70,12 @@ def _folders(paths: list[Path]) -> list[str]:
     ]
 
 
-def image_formats(text: str) -> list[str]:
-    """The formats that `--format` names."""
+def image_formats(text: str | None, figures: Path | None) -> list[str]:
+    """The formats of figures: those that `--format` names, else all."""
+    if text is None:
+        return [*_FORMATS]
+    if figures is None:
+        raise CommandError("--format names formats of figures", Code.INPUT, "add --figures DIR")
     kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
     for kind in kinds:
         if kind not in _FORMATS:
@@ -111,7 +115,10 @@ def _write_run(
         from tcplab.present import write_figures
 
         with naming(figures):
-            return list(write_figures(run, figures, formats=kinds))
+            written = write_figures(run, figures, formats=kinds)
+        if not written:
+            raise CommandError(f"{run.path}: there is nothing to draw", Code.INPUT)
+        return written
     from tcplab.api import write_report
 
     page = output or run.path / REPORT_FILE

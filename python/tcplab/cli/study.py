@@ -158,7 +158,7 @@ def report(
         Path | None,
         typer.Option(metavar="DIR", help="Write the figures and the table as files into this directory."),
     ] = None,
-    formats: ImageFormats = "svg,png,pdf",
+    formats: ImageFormats = None,
     level: Level = None,
     json: Json = False,
 ) -> None:
@@ -167,7 +167,7 @@ def report(
     from tcplab.cli.report import image_formats, write_study
 
     confidence = level_of(level)
-    say_files(write_study(directory, figures, image_formats(formats), confidence), json=json)
+    say_files(write_study(directory, figures, image_formats(formats, figures), confidence), json=json)
 
 
 @app.command(
