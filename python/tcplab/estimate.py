@@ -42,9 +42,13 @@ class Estimate:
 
     def __str__(self) -> str:
         return (
-            f"about {count(self.packets)} packets, {count(self.total_rows)} rows, "
+            f"about {_counted(self.packets, 'packet')}, {_counted(self.total_rows, 'row')}, "
             f"{size(self.disk)} on disk, {size(self.memory)} of memory"
         )
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{count(number)} {word}{'' if number == 1 else 's'}"
 
 
 def estimate(plan: Plan) -> Estimate:

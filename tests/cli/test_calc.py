@@ -37,13 +37,19 @@ def test_sizes_are_iperf3_s_and_those_of_scenarios(tcplab: Command, size: str, b
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--rate", "fast"), ("--rtt", "50"), ("--loss", "1.5"), ("--window", "64X"), ("--rtt", "0ms")],
+    [("--rate", "fast"), ("--rtt", "50"), ("--loss", "1.5"), ("--window", "64X")],
 )
 def test_what_is_not_understood_is_reported_with_an_example(tcplab: Command, option: str, value: str) -> None:
     given = {"--rate": "1G", "--rtt": "50ms", option: value}
     ended = tcplab("calc", *[word for pair in given.items() for word in pair])
     assert ended.returncode == 2
     assert f"{option} {value}" in ended.stderr
+
+
+def test_a_value_out_of_range_is_not_called_unreadable(tcplab: Command) -> None:
+    for rtt, reason in (("0ms", "must be more than zero"), ("1e30 s", "is too large")):
+        ended = tcplab("calc", "--rate", "1G", "--rtt", rtt)
+        assert (ended.returncode, ended.stderr) == (2, f"tcplab: error: --rtt {rtt}: {reason}\n")
 
 
 @pytest.mark.parametrize(("option", "value"), [("--rate", "100"), ("--rtt", "50"), ("--window", "65536")])

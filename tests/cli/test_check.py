@@ -42,6 +42,11 @@ def cables(here: Path) -> Path:
     return path
 
 
+def test_one_packet_is_not_plural(here: Path, tcplab: Command) -> None:
+    flow = "flows=[{name: a, kind: udp, rate: 1 Mbit/s, bytes: 1 B}]"
+    assert "estimate: about 1 packet, 2 rows, " in tcplab("check", "short.yaml", "--set", flow).stdout
+
+
 def test_a_plan_that_cannot_be_simulated_is_reported_at_its_line(cables: Path, tcplab: Command) -> None:
     ended = tcplab("check", cables.name)
     assert (ended.returncode, ended.stderr) == (3, PLACED)

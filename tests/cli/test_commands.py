@@ -307,6 +307,13 @@ def test_a_dash_is_standard_output_or_rejected(done: Path, here: Path, tcplab: C
     assert not (here / "-").exists()
 
 
+def test_a_missing_choice_is_one_message_in_one_line(done: Path, tcplab: Command) -> None:
+    assert tcplab("export", "done").stderr == (
+        "tcplab: error: missing option '--format' / '-f'. Choose from: csv, json, iperf3, flent\n"
+        "hint: tcplab export --help\n"
+    )
+
+
 def test_report_is_one_file(done: Path, here: Path, tcplab: Command) -> None:
     ended = tcplab("report", "done", "--output", "page.html")
     assert ended.returncode == 0, ended.stderr

@@ -106,8 +106,11 @@ def _positive(option: str, text: str, units: dict[str, float], example: str) -> 
     if not unit:
         raise CommandError(f"{option} {text}: the number has no unit; write {example}", Code.INPUT)
     known = units.get(unit.lower())
-    if known is None or not 0 < value * known < 1e18:
+    if known is None:
         raise CommandError(f"{option} {text}: not understood; write {example}", Code.INPUT)
+    if not 0 < value * known < 1e18:
+        reason = "is too large" if value else "must be more than zero"
+        raise CommandError(f"{option} {text}: {reason}", Code.INPUT)
     return value * known
 
 

@@ -173,7 +173,10 @@ def usage_errors() -> Iterator[None]:
         if type(problem).__name__ == "NoArgsIsHelpError":
             raise
         path = problem.ctx.command_path if problem.ctx is not None else "tcplab"
-        message = problem.format_message()
+        # Of a missing choice it has them in lines of their own.
+        message = re.sub(
+            r"[:,]?\n\t", lambda line: ": " if line[0][0] == ":" else ", ", problem.format_message()
+        )
         message = message[:1].lower() + message[1:].rstrip(".")
         message = _NUMBER.sub("is not a whole number", message)
         complain(f"tcplab: error: {message}\nhint: {path} --help\n")
