@@ -314,6 +314,16 @@ def test_a_missing_choice_is_one_message_in_one_line(done: Path, tcplab: Command
     )
 
 
+def test_commands_in_messages_are_quoted_for_the_shell(here: Path, tcplab: Command) -> None:
+    made = tcplab("new", "mine", "--output", "a b.yaml")
+    assert "then run: tcplab run 'a b.yaml'" in made.stdout
+    made = tcplab("cc", "new", "mine", "--output", "a b.c")
+    assert "To try it: tcplab cc check 'a b.c'" in made.stdout
+    (here / "a b").mkdir()
+    (here / "a b" / "study.json").write_text("{}")
+    assert "hint: tcplab study report 'a b'; " in tcplab("show", "a b").stderr
+
+
 def test_report_is_one_file(done: Path, here: Path, tcplab: Command) -> None:
     ended = tcplab("report", "done", "--output", "page.html")
     assert ended.returncode == 0, ended.stderr

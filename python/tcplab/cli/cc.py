@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -175,7 +176,7 @@ def new_control(
     if json:
         say_json({"files": [str(file)], "header": str(headers())})
         return
-    say(f"{file}: the control {name}. To try it: tcplab cc check {file}")
+    say(f"{file}: the control {name}. To try it: tcplab cc check {quote(str(file))}")
     say(f"tcplab_cc.h, for your editor: {headers()}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -67,4 +68,4 @@ def new(
     if json:
         say_files([file, schema], json=True)
     else:
-        say(f"{file}: edit it, then run: tcplab run {file}")
+        say(f"{file}: edit it, then run: tcplab run {quote(str(file))}")

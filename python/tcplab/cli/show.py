@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -89,7 +90,7 @@ def _refuse_study(path: Path) -> None:
         raise CommandError(
             f"{path} is a study",
             Code.INPUT,
-            f"tcplab study report {path}; results of its cells: {path}/cells",
+            f"tcplab study report {quote(str(path))}; results of its cells: {path}/cells",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -375,10 +376,8 @@ def answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None 
     if outcome.interrupted:
         from tcplab.study.shipped import called
 
-        raise CommandError(
-            f"interrupted; `tcplab study {called(study.source)} --resume {found.path}` goes on",
-            Code.INTERRUPTED,
-        )
+        words = shlex.join(["tcplab", "study", called(study.source), "--resume", str(found.path)])
+        raise CommandError(f"interrupted; `{words}` goes on", Code.INTERRUPTED)
     failed = [one for one in outcome.done if one.status == "failed"]
     if failed:
         runs = f"{len(failed)} of {len(outcome.done)} runs failed"
