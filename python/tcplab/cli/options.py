@@ -62,7 +62,7 @@ ImageFormats = Annotated[
     typer.Option(
         "--format",
         "-f",
-        metavar="LIST",
+        metavar="svg,png,pdf",
         help="Formats of --figures, joined by commas. [default: all]",
     ),
 ]
