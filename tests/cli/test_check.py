@@ -42,6 +42,10 @@ def cables(here: Path) -> Path:
     return path
 
 
+def test_a_control_in_capitals_is_recognised(here: Path, tcplab: Command) -> None:
+    assert "did you mean `cubic`?" in tcplab("check", "short.yaml", "--set", "flows.0.cc=CUBIC").stderr
+
+
 def test_one_packet_is_not_plural(here: Path, tcplab: Command) -> None:
     flow = "flows=[{name: a, kind: udp, rate: 1 Mbit/s, bytes: 1 B}]"
     assert "estimate: about 1 packet, 2 rows, " in tcplab("check", "short.yaml", "--set", flow).stdout

@@ -26,10 +26,14 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
         jitter(direction, |sentence| found.push((sentence, name.clone())));
     }
     for (name, link, direction) in directions() {
-        let sentences =
-            queue(link, direction).into_iter().chain(direction.queue.cautions(steady_rate(direction)));
+        let sentences = queue(link, direction)
+            .into_iter()
+            .chain(idle_queue(direction))
+            .chain(direction.queue.cautions(steady_rate(direction)))
+            .chain(policer(link, direction));
         found.extend(sentences.map(|sentence| (sentence, name.clone())));
     }
+    echoes(plan, &mut found);
     windows(plan, &mut found);
     buffers(plan, &mut found);
     proxies(plan, &mut found);
@@ -210,6 +214,40 @@ fn queue(link: &Link, direction: &Direction) -> Option<String> {
         _ => return None,
     };
     Some(format!("the queue holds {packets}, so that any burst overflows it"))
+}
+
+/// A discipline that never has a packet to decide about.
+fn idle_queue(direction: &Direction) -> Option<String> {
+    let ever_limited =
+        rate(direction).is_some() || direction.changes.iter().any(|change| change.rate.is_some());
+    let queue = &direction.queue;
+    (!ever_limited && !queue.only_drops_tail() && !queue.shapes())
+        .then(|| "nothing ever waits in the queue: the link has no `rate`".to_owned())
+}
+
+fn policer(link: &Link, direction: &Direction) -> Option<String> {
+    let frame = u64::from(link.mtu) + 14;
+    let burst = direction.policer.filter(|policer| policer.burst < frame)?.burst;
+    Some(format!(
+        "the policer's bucket of {} is smaller than a full frame of {}, so that none ever passes",
+        size(burst),
+        size(frame)
+    ))
+}
+
+/// Echo flows whose messages are all of the warm-up.
+fn echoes(plan: &Plan, found: &mut Vec<(String, String)>) {
+    for flow in &plan.flows {
+        if let Traffic::Echo(echo) = &flow.traffic
+            && echo.warmup >= echo.iterations
+        {
+            let sentence = format!(
+                "`warmup` leaves out all {} messages of a size: there are no statistics",
+                echo.iterations
+            );
+            found.push((sentence, format!("flow {}", flow.name)));
+        }
+    }
 }
 
 /// The settings of both ends of a flow's connections.

@@ -343,7 +343,8 @@ fn split(text: &str) -> Option<Written<'_>> {
     if after.starts_with(['e', 'E']) {
         let signed = &after[1..];
         let unsigned = signed.strip_prefix(['+', '-']).unwrap_or(signed);
-        if let Some((_, beyond)) = digits(unsigned, 2) {
+        if unsigned.starts_with(|c: char| c.is_ascii_digit()) {
+            let (_, beyond) = digits(unsigned, 2)?;
             exponent = Some(&signed[..signed.len() - beyond.len()]);
             after = beyond;
         }
@@ -398,7 +399,12 @@ pub(crate) fn parse_meant(
     let Some(unit) = written.unit else {
         // 1e6 was read as a number with a point.
         let number = number.strip_suffix(".0").unwrap_or(&number);
-        return Err(QuantityError::new(format!("{shown} has no unit"), with_unit(number, usual)));
+        let mut message = format!("{shown} has no unit");
+        if dimensions == [Dimension::Probability] && number.starts_with("0.") {
+            let percent = value_of(number) * BigRational::from(BigInt::from(100));
+            message += &format!("; the share {number} is `{} %`", exact(&percent));
+        }
+        return Err(QuantityError::new(message, with_unit(number, usual)));
     };
     let known = Dimension::ALL.iter().find_map(|&d| {
         d.units().iter().find(|(spelling, _)| *spelling == unit).map(|&(_, scale)| (d, scale))
@@ -530,6 +536,10 @@ mod tests {
             let error = parse(&Read::Text(text), &[dimension]).expect_err(text);
             (error.message, error.suggestion)
         };
+        assert_eq!(wrong("1e300 s", Dimension::Time).0, "`1e300 s` is not a time");
+        let share = "`0.004` has no unit; the share 0.004 is `0.4 %`";
+        assert_eq!(wrong("0.004", Dimension::Probability), (share.into(), "0.004 %".into()));
+        assert_eq!(wrong("1.5", Dimension::Probability).0, "`1.5` has no unit");
         assert_eq!(wrong("100", Dimension::Rate), ("`100` has no unit".into(), "100 Mbit/s".into()));
         assert_eq!(wrong("10000000", Dimension::Rate).1, "10 Mbit/s");
         assert_eq!(wrong("2.5e9", Dimension::Rate).1, "2.5 Gbit/s");

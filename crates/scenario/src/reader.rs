@@ -505,11 +505,16 @@ impl<'d> Reader<'d> {
                 let holders = self.holders(key, shape);
                 if !holders.is_empty() {
                     near.clear();
-                    message += &format!(": it is a key of {}", suggestions::listed(&holders, "and of"));
-                } else if near.is_empty() {
-                    let keys = || format!("the keys are {}", suggestions::listed(&known, "and"));
+                }
+                if near.is_empty() {
+                    let keys = match holders.as_slice() {
+                        [] if known.len() <= FEW_KEYS => {
+                            Some(format!("the keys are {}", suggestions::listed(&known, "and")))
+                        }
+                        [] => None,
+                        some => Some(format!("it is a key of {}", suggestions::listed(some, "and of"))),
+                    };
                     let beside = |key: String| format!("it may stand beside {}", quoted(&key));
-                    let keys = (known.len() <= FEW_KEYS).then(keys);
                     let beside = self.beside(key, path).map(beside);
                     let hints: Vec<String> = keys.into_iter().chain(beside).collect();
                     if !hints.is_empty() {

@@ -114,6 +114,8 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("queue", "queue: 1 BDP"),
     ("bands", "bands: [{dscp: [EF], queue: 50 packets}, {queue: fq_codel}]"),
     ("on", "on: 1 s"),
+    ("packets", "packets: [10, 20]"),
+    ("nodes", "nodes: [a, b]"),
     ("study", "study: my-study"),
     ("scenario", "scenario: my-test.yaml"),
     ("that", "that: goodput(cc=bbr1) > goodput(cc=cubic)"),

@@ -65,7 +65,7 @@ def create_result_dir(path: Path, scenario_text: str) -> Path:
 
 
 def there(path: Path, *names: str) -> str:
-    """What to say of a directory with files that results would replace; empty without any of these names."""
+    """Complaint about a directory with files that results would replace; empty without any of these names."""
     found = next((name for name in names if (path / name).exists()), None)
     return f"already has a file {found}; give another directory with --output" if found else ""
 

@@ -161,8 +161,8 @@ impl<'a> Parser<'a> {
     }
 
     fn ports(&mut self, end: End) -> Result<Node, FilterError> {
-        let expected = "expected a port from 0 to 65535, or a range as 5201-5210";
-        let token = self.next("a port, as 5201, or a range, as 5201-5210")?;
+        let expected = "expected a port from 0 to 65535, or a range such as 5201-5210";
+        let token = self.next("a port such as 5201, or a range such as 5201-5210")?;
         let (low, high) = token.text.split_once('-').unwrap_or((token.text, token.text));
         match (low.parse(), high.parse()) {
             (Ok(low), Ok(high)) if low <= high => Ok(Node::Port(end, low, high)),

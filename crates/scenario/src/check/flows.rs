@@ -244,7 +244,8 @@ pub(super) fn controls(layout: &Layout<'_>, document: &Document, found: &mut Vec
             Known::Opaque => {}
             Known::Unknown => {
                 let names = layout.around.controls();
-                let near = nearest(name, names.iter().map(String::as_str), 0.6).unwrap_or_default();
+                let near =
+                    nearest(&name.to_lowercase(), names.iter().map(String::as_str), 0.6).unwrap_or_default();
                 let message =
                     format!("unknown congestion control `{name}`: `tcplab cc list` shows the available ones");
                 found.push(Finding::new(at_name, message).suggest(near));

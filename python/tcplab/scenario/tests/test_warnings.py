@@ -12,7 +12,7 @@ def warned(settings: str, flow: str = "", more: str = "") -> list[str]:
     text = f"""tcplab: 1
 name: test
 network:
-  path: {{rate: 10 Mbit/s, rtt: 40 ms{settings}}}
+  path: {{{"" if "rate: u" in settings else "rate: 10 Mbit/s, "}rtt: 40 ms{settings}}}
 flows:
   - {{name: bulk, kind: tcp{flow}}}
 {more}
@@ -69,6 +69,31 @@ def test_a_tiny_queue_is_reported() -> None:
     assert "no full packet" in warned(", queue: 1 kB")[0]
     assert "no full packet" in warned(", queue: 1 us")[0]
     assert warned(", queue: 2 packets") == []
+
+
+def test_a_policer_that_no_full_frame_passes_is_reported() -> None:
+    (sentence,) = warned(", policer: {rate: 1 Mbit/s, burst: 1500 B}")
+    assert sentence == (
+        "link path forward: the policer's bucket of 1.5 kB is smaller than a full frame of 1.514 kB, so that "
+        "none ever passes"
+    )
+    assert warned(", policer: {rate: 1 Mbit/s, burst: 1514 B}") == []
+
+
+def test_a_queue_discipline_without_a_rate_is_reported() -> None:
+    sentence = "link path forward: nothing ever waits in the queue: the link has no `rate`"
+    assert warned(", rate: unlimited, queue: codel") == [sentence]
+    assert warned(", rate: unlimited, queue: 50 packets") == []
+    assert warned(", rate: unlimited, queue: {kind: tbf, rate: 1 Mbit/s, burst: 15 kB, queue: codel}") == []
+    assert warned(", rate: unlimited, queue: codel, at: {1 s: {rate: 5 Mbit/s}}") == []
+
+
+def test_an_echo_flow_that_is_all_warm_up_is_reported() -> None:
+    def echoes(warmup: int) -> list[str]:
+        return warned("", f"}}\n  - {{name: echo, kind: echo, iterations: 10, warmup: {warmup}")
+
+    assert echoes(9) == []
+    assert echoes(10) == ["flow echo: `warmup` leaves out all 10 messages of a size: there are no statistics"]
 
 
 def test_what_comes_after_the_end_is_reported() -> None:
