@@ -188,6 +188,12 @@ def test_a_study_names_a_number_that_cannot_be(scenario: Path) -> None:
         tcplab.study.run("tuning", repeat=0)
 
 
+def test_an_empty_output_is_not_the_working_directory() -> None:
+    for run in (tcplab.run, tcplab.study.run):
+        with pytest.raises(ValueError, match=r"^output='': the path is empty"):
+            run("tuning", output="")
+
+
 def test_results_are_not_overwritten(scenario: Path) -> None:
     tcplab.run(scenario, output="here")
     with pytest.raises(tcplab.ResultsError, match="already holds results"):

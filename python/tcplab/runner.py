@@ -195,7 +195,11 @@ def output_of(output: str | os.PathLike[str] | None, out: str | os.PathLike[str]
             raise TypeError("`out` is the old name of `output`: give one of them")
         warnings.warn("`out` is deprecated, use `output`", DeprecationWarning, stacklevel=3)
         output = out
-    return None if output is None else Path(output)
+    if output is None:
+        return None
+    if not os.fspath(output):
+        raise ValueError("output='': the path is empty")
+    return Path(output)
 
 
 def place(name: str, out: Path | None, *, several: bool = False, runs: Path = RUNS) -> Path:
