@@ -56,6 +56,7 @@ def up(
     from tcplab.cli.check import problem_text
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
+    from tcplab.quantities import plural
     from tcplab.results.certificate import described
     from tcplab.runner import problems_of
     from tcplab.scenario import expand
@@ -77,8 +78,8 @@ def up(
     if json:
         say_json(_as_json(lab) | {"seconds": took})
         return
-    nodes, links = len(lab.about["nodes"]), len(lab.about["links"])
-    say(f"lab {lab.name} is up after {took:.2f} s: {nodes} nodes, {links} links")
+    size = f"{plural(len(lab.about['nodes']), 'node')}, {plural(len(lab.about['links']), 'link')}"
+    say(f"lab {lab.name} is up after {took:.2f} s: {size}")
     if certificate := lab.about["verification"]:
         say(f"  {described(certificate)}")
     first = next(iter(lab.about["nodes"]))

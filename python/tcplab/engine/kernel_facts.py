@@ -9,6 +9,7 @@ from tcplab.engine import accelerators
 from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.plan.kinds import kind_of, node_kind
 from tcplab.plan.types import Plan
+from tcplab.quantities import plural
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout
@@ -106,7 +107,7 @@ class Findings:
             self.excess = max(self.excess, facts["waiting"]["worst"]["share"] / _WAITED)
         for interface, count in self._dropped(node, facts).items():
             self._overload.append(
-                f"{count} packets of {node} dropped at {interface}:"
+                f"{plural(count, 'packet')} of {node} dropped at {interface}:"
                 " the queue of arrivals at the other end was full (net.core.netdev_max_backlog)"
             )
             self.excess = max(self.excess, 1 + count)

@@ -21,6 +21,7 @@ from tcplab.quantities import (
     Scale,
     index_scale,
     percent_scale,
+    plural,
     rate_scale,
     rate_text,
     seconds_scale,
@@ -361,4 +362,4 @@ def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[
             )
     overloaded = sum(row.overloaded for row in rows)
     if overloaded:
-        yield f"{overloaded} runs were overloaded: the machine, not TCP, may have limited their results."
+        yield f"Overloaded: {plural(overloaded, 'run')}. The machine, not TCP, may have limited the results."
