@@ -24,6 +24,7 @@ _UNIT_OF = {"time": "ns", "rate": "bit/s", "size": "B", "share": "%"}
 # Spellings a person uses; `most` and `least` in this version only. `rtt.p95` and `rtt` are the summary's.
 _SENSES = {"maximize": 1, "minimize": -1, "most": 1, "least": -1}
 _ALIASES = {"rtt": "rtt_mean", "cwnd": "cwnd_mean", "fct": "completion_time", "loss": "loss_rate"}
+_EXAMPLES = {"ns": "`300 ms`", "bit/s": "`5 Mbit/s`", "B": "`64 KiB`"}
 COMPARISONS = (">=", "<=", ">", "<")
 
 
@@ -138,7 +139,17 @@ def parse(text: str, finding: str = "") -> Statement:
     units = {unit for side in (statement.left, statement.right) if (unit := unit_of(side))}
     if len(units) > 1:
         raise ExpectationError(f"compares {' with '.join(sorted(units))}: both sides must be of one unit")
+    _require_unit(statement)
     return statement
+
+
+def _require_unit(statement: Statement) -> None:
+    """A bare number beside a time, a rate or a size would be of ns, bit/s or B, which nobody means."""
+    sides = (statement.left, statement.right)
+    for side, other in (sides, sides[::-1]):
+        example = _EXAMPLES.get(unit_of(other))
+        if example and isinstance(side, Constant) and side.value and not side.unit:
+            raise ExpectationError(f"`{side.value:g}` has no unit: write it as in {example}")
 
 
 def parse_goal(text: str) -> tuple[Expression, int]:

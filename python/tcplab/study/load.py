@@ -14,7 +14,7 @@ from tcplab.scenario.plain_data import as_yaml
 from tcplab.scenario.quantity import show
 from tcplab.scenario.reading import declares_scenario, unreadable
 from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile, of_document
-from tcplab.study.expect import ExpectationError, Statement, parse
+from tcplab.study.expect import ExpectationError, Statement, figures, parse
 from tcplab.study.grid import AxisValues, Cell, Value, cell_of, cells, label_of
 from tcplab.study.metrics import METRICS
 from tcplab.testbed.known_controls import Controls
@@ -165,12 +165,20 @@ def load_text(text: str, source: str | File, asked: Asked | None = None) -> Stud
     axes = _axes(file)
     found = list(_sense(file, axes, document))
     statements = []
+    flows: list[tuple[Path, str | None]] = [
+        (("plots", index, "flow"), plot.flow) for index, plot in enumerate(file.plots)
+    ]
     for index, expectation in enumerate(file.expect):
+        where = _inner(document, ("expect", index), "that")
         try:
-            statements.append(parse(expectation.that, expectation.finding))
+            statement = parse(expectation.that, expectation.finding)
         except ExpectationError as problem:
-            where = _inner(document, ("expect", index), "that")
             found.append(document.mistake(where, str(problem), problem.suggestion))
+            continue
+        statements.append(statement)
+        for figure in (*figures(statement.left), *figures(statement.right)):
+            found += _selected(document, where, dict(figure.where), axes)
+            flows.append((where, figure.flow))
     if any(error.path.partition(".")[0] in _DECIDE_CELLS for error in found):
         raise ScenarioErrors(found)
     if asked.quick:
@@ -189,6 +197,9 @@ def load_text(text: str, source: str | File, asked: Asked | None = None) -> Stud
             for error in mistakes_of_cell.errors:
                 refused.setdefault(_placed(error, cell, axes, document, settings), []).append(cell)
     found += [_explained(error, where, len(every)) for error, where in refused.items()]
+    # A quick run may leave out the cells that have a flow.
+    if not refused and not asked.quick:
+        found += _flows(document, flows, plans.values())
     if found:
         raise ScenarioErrors(found)
     alike = _alike(every, plans)
@@ -312,6 +323,14 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
                     f"there is no axis {show(str(name_or_none))}",
                     _near(str(name_or_none), names),
                 )
+        # A queue's are the figures of its discipline, too.
+        if plot.kind != "queue" and plot.metric not in METRICS:
+            yield document.mistake(
+                ("plots", index, "metric"),
+                f"there is no metric {show(plot.metric)}",
+                _near(plot.metric.replace(".", "_"), list(METRICS)),
+            )
+        yield from _selected(document, ("plots", index, "where"), plot.where, axes)
         needed = AXES_NEEDED.get(plot.kind, 0)
         varied = {*_varied(file, axes), plot.over, plot.by} - {None, *plot.where, *plot.each}
         if len(varied) < needed:
@@ -338,6 +357,32 @@ def _values(
             yield document.mistake(
                 path, f"the axis {name} has no value {show(label_of(value))}", _near(label_of(value), labels)
             )
+
+
+def _selected(
+    document: Document, path: Path, wanted: Mapping[str, Any], axes: Sequence[AxisValues]
+) -> Iterator[ScenarioError]:
+    """Mistakes in a choice of cells by the values of axes."""
+    from tcplab import engine
+
+    by_name = {axis.name: axis for axis in axes}
+    for name, label in wanted.items():
+        if name == "engine" and label not in engine.names():
+            yield document.mistake(
+                path, f"unknown engine {show(str(label))}", _near(str(label), engine.names())
+            )
+        elif name not in RESERVED:
+            yield from _values(document, path, name, label, by_name)
+
+
+def _flows(
+    document: Document, asked: Iterable[tuple[Path, str | None]], plans: Iterable[Plan]
+) -> Iterator[ScenarioError]:
+    """Mistakes in the names of flows, which a cell at least must have."""
+    names = sorted({flow["name"] for plan in plans for flow in plan["flows"]})
+    for path, name in asked:
+        if name is not None and name not in names:
+            yield document.mistake(path, f"there is no flow {show(name)}", _near(name, names))
 
 
 def _near(word: str, words: Sequence[str]) -> str:

@@ -40,6 +40,13 @@ def test_quoted_labels_may_hold_anything() -> None:
     assert dict(found.where) == {"case": "1 %, both (ways)"}
 
 
+@pytest.mark.parametrize(
+    "text", ["rtt > 0", "utilization > 0.9", "rtos < 3", "goodput / goodput(cc=reno) > 2"]
+)
+def test_a_bare_number_is_a_count_a_share_a_ratio_or_zero(text: str) -> None:
+    parse(text)
+
+
 def test_division_by_zero_is_infinite() -> None:
     goodput = Figure("goodput")
     assert evaluate(Operation("/", Constant(1, ""), goodput), {goodput: 0.0}) == float("inf")
@@ -53,6 +60,8 @@ def test_division_by_zero_is_infinite() -> None:
         ("goodput = 3 Mbit/s", "expected a comparison, found `=`", ""),
         ("goodput > rtt", "compares bit/s with ns", ""),
         ("goodput > 20 ms", "compares bit/s with ns", ""),
+        ("rtt.p95 < 300", "`300` has no unit: write it as in `300 ms`", ""),
+        ("5 < goodput(cc=reno)", "`5` has no unit: write it as in `5 Mbit/s`", ""),
         ("goodput + rtt > 1", "`+` joins bit/s and ns", ""),
         ("goodput(cc=cubic > 3 Mbit/s", "the bracket behind `goodput` is not closed", "goodput(cc=cubic)"),
         ("goodput(cubic) > 3 Mbit/s", "`cubic` selects nothing", ""),
