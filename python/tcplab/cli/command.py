@@ -33,7 +33,7 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self._paths = [param for param in self.params if hasattr(param.type, "readable")]
+        self._paths: list[Any] = [param for param in self.params if hasattr(param.type, "readable")]
         self._ranges = [param.type for param in self.params if hasattr(param.type, "_describe_range")]
         for param in self.params:
             if param.type in self._ranges:
