@@ -161,3 +161,9 @@ def test_an_interrupted_run_keeps_what_it_measured(
     out, _ = run.communicate(timeout=60)
     assert run.returncode == 130
     assert out.startswith("TCP/1/30")
+
+
+def test_a_port_behind_the_host_is_answered_with_the_option(tcplab: Call) -> None:
+    ended = tcplab("echo", "run", "127.0.0.1:5300", "--sizes", "1")
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("hint: 127.0.0.1 --port 5300\n")

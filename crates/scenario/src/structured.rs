@@ -92,6 +92,11 @@ fn axis_values(node: &Node) -> Reading {
         Value::List(items) if items.is_empty() => wrong("the axis has no values".to_owned()),
         Value::Mapping(entries) if entries.is_empty() => wrong("the axis has no values".to_owned()),
         Value::List(_) => Ok(plain(node)),
+        Value::Text(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) => {
+            let shown = node.read().shown();
+            let meant = format!("[{}]", shown.trim_matches('`'));
+            Err(QuantityError::new(format!("expected a list of values, found {shown}"), meant))
+        }
         _ => mapping(node, |settings| mapping(settings, |inside| Ok(plain(inside)))),
     }
 }

@@ -59,7 +59,9 @@ def addresses_of(host: str | None, port: int, *, passive: bool = False) -> list[
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     except (OSError, UnicodeError) as problem:
         reason = getattr(problem, "strerror", None) or "it is not the name of a host"
-        raise CommandError(f"{host}: no address: {reason}", Code.INPUT) from None
+        name, _, behind = str(host).rpartition(":")
+        hint = f"{name} --port {behind}" if name and behind.isdigit() else ""
+        raise CommandError(f"{host}: no address: {reason}", Code.INPUT, hint) from None
     texts = []
     for family, _, _, _, address in found:
         if family == socket.AF_INET6 and not socket.has_ipv6:

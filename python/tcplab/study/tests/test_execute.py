@@ -432,6 +432,7 @@ BAD = [
     ("study: small", "study: small\nrepeats: 3", "unknown key `repeats`"),
     ("flows.bulk.cc: [reno, cubic]", "flows.bulk.cc: []", "the axis has no values"),
     ("flows.bulk.cc: [reno, cubic]", "flows.bulk.cc: [reno, reno]", "stands here twice"),
+    ("flows.bulk.cc: [reno, cubic]", "flows.bulk.cc: reno", "did you mean `[reno]`?"),
     ("values: [10 ms, 40 ms]", "values: [10, 40 ms]", "10"),
     ("set: network.path.rtt", "set: network.path.rttt", "rttt"),
     ("flows.bulk.cc: [reno", "flows.blk.cc: [reno", "blk"),
