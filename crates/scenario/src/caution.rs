@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tcplab_plan::{
-    Direction, Distribution, Echo, Flow, Limit, Link, LossModel, Plan, TcpSettings, Traffic, effective_loss,
+    Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, Traffic, effective_loss,
 };
 use tcplab_units::{Rate, Span};
 
@@ -39,14 +39,6 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
     proxies(plan, &mut found);
     let end = plan.duration;
     for flow in &plan.flows {
-        if let Traffic::Echo(Echo { iterations, warmup, .. }) = flow.traffic
-            && warmup >= iterations
-        {
-            let sentence = format!(
-                "`warmup: {warmup}` leaves out all messages, so that there are no statistics: each size has {iterations}"
-            );
-            found.push((sentence, format!("flow {}", flow.name)));
-        }
         if let Some(stop) = flow.stop.filter(|stop| stop.as_ns() > end.as_ns()) {
             let sentence =
                 format!("would go on to {}, but the run ends at {}", time(stop.as_ns()), span(end));

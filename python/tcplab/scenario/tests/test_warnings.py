@@ -55,15 +55,6 @@ def test_a_small_window_limits_the_rate() -> None:
     assert warned("", ", window: 20 kB, streams: 3") == []
 
 
-def test_a_warmup_that_leaves_no_message_is_reported() -> None:
-    echo = "  - {name: echo, kind: echo, sizes: [1, 64], iterations: 10, warmup: %d}"
-    (sentence,) = warned("", more=echo % 10)
-    assert sentence == (
-        "flow echo: `warmup: 10` leaves out all messages, so that there are no statistics: each size has 10"
-    )
-    assert warned("", more=echo % 9) == []
-
-
 def test_a_tiny_queue_is_reported() -> None:
     assert "1 full packet" in warned(", queue: 1 packet")[0]
     assert "no full packet" in warned(", queue: 1 kB")[0]
