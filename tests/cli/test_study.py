@@ -289,3 +289,18 @@ def test_a_place_that_another_process_takes_first_is_left_to_it(
     assert (here / path).resolve() == (here / f"{taken[0]}-2").resolve()
     assert (here / path / "study.json").exists()
     assert not list((here / taken[0]).iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tune.yaml", ("tune", "short.yaml", "--over", "cc=cubic|reno")),
+        ("remedies.yaml", ("run", "short.yaml", "--with-accelerator")),
+    ],
+)
+def test_a_file_of_ones_own_is_not_replaced(name: str, words: Any, here: Path, tcplab: Any) -> None:
+    (here / name).write_text("mine")
+    ended = tcplab(*words, "--output", ".")
+    assert ended.returncode == 2
+    assert f"already has a file {name}; give another directory with --output" in ended.stderr
+    assert (here / name).read_text() == "mine"

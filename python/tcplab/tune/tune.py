@@ -17,7 +17,7 @@ from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
-from tcplab.results.writer import TAKEN
+from tcplab.results.writer import TAKEN, there
 from tcplab.runner import reserve, stopping_on_signals
 from tcplab.scenario import expand, load
 from tcplab.study.execute import Job, Tasks, Watcher, axes_of, collect, estimate, make_runs
@@ -34,6 +34,7 @@ from tcplab.tune.race import ROUNDS, Measured, Placed, feasible, race
 # Spaces larger than this are sampled before they are raced.
 MAX_RACED = 128
 _CONFIRMATIONS = 3
+_FILE = "tune.yaml"
 
 
 @dataclass(frozen=True)
@@ -113,9 +114,11 @@ class Tuning:
         self.knobs = tuple(read(over, plan))
         if chosen and Store(path).occupied:
             raise ResultsError(path, TAKEN)
+        if foreign := there(path, _FILE):
+            raise ResultsError(path, foreign)
         path = reserve(path, chosen=chosen)
         self.store = Store(path)
-        source = path / "tune.yaml"
+        source = path / _FILE
         write_text(source, _study_text(scenario, str(plan["name"]), self.knobs))
         from tcplab.study.load import Asked
 
