@@ -31,6 +31,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("count", "iterations"),
     ("messages", "iterations"),
     ("type", "kind"),
+    ("role", "kind"),
     ("source", "from"),
     ("src", "from"),
     ("destination", "to"),
