@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tcplab.cc.compiler import Source, native
 from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
-from tcplab.results.writer import CONTROLS
 
 if TYPE_CHECKING:
     from tcplab.plan.types import Plan
@@ -52,6 +51,7 @@ def keep(plan: Plan, result_dir: Path) -> None:
     """Write the plan's files into a result directory; raises ResultsError."""
     from tcplab.results.errors import ResultsError
     from tcplab.results.files import write_text
+    from tcplab.results.writer import CONTROLS
 
     taken: set[str] = set()
     for source in sources(plan):

@@ -70,7 +70,7 @@ study.yaml:2:8: study: `my study` is not a name: letters, digits, `-` and `_`, a
 study.yaml:3:1: descriptions: unknown key `descriptions` (`description`)
 study.yaml:6:28: grid.cc.values: the axis has no values
 study.yaml:7:3: grid.loss: values by label say themselves what they set: leave out `set`, or give a list
-study.yaml:8:8: grid.rtt: expected a mapping of keys, found `20 ms`
+study.yaml:8:8: grid.rtt: expected a list of values, found `20 ms` (`[20 ms]`)
 study.yaml:9:8: cells: `every` is neither `full`, `zip` nor a list of grids (`full`)
 study.yaml:10:9: repeat: `0` must be at least 1 (`1`)
 study.yaml:11:6: gap: `5` has no unit (`5 ms`)
