@@ -507,12 +507,11 @@ impl<'d> Reader<'d> {
                     near.clear();
                 }
                 if near.is_empty() {
-                    let keys = match holders.as_slice() {
-                        [] if known.len() <= FEW_KEYS => {
-                            Some(format!("the keys are {}", suggestions::listed(&known, "and")))
-                        }
-                        [] => None,
-                        some => Some(format!("it is a key of {}", suggestions::listed(some, "and of"))),
+                    let keys = if holders.is_empty() {
+                        let all = || format!("the keys are {}", suggestions::listed(&known, "and"));
+                        (known.len() <= FEW_KEYS).then(all)
+                    } else {
+                        Some(format!("it is a key of {}", suggestions::listed(&holders, "and of")))
                     };
                     let beside = |key: String| format!("it may stand beside {}", quoted(&key));
                     let beside = self.beside(key, path).map(beside);

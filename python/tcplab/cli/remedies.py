@@ -38,7 +38,7 @@ def run_remedies(
     from tcplab.cli.study import answer, check_size, require_possible
     from tcplab.cli.study_progress import Lines
     from tcplab.cli.writing import naming
-    from tcplab.results.writer import TAKEN, there
+    from tcplab.results.writer import TAKEN, in_the_way
     from tcplab.scenario import expand
     from tcplab.shipped import located
     from tcplab.study import execute
@@ -61,7 +61,7 @@ def run_remedies(
     store = Store(runner.place(str(study["study"]), output, several=False))
     if store.occupied:
         raise CommandError(f"{store.path}: {TAKEN}", Code.INPUT)
-    if foreign := there(store.path, _STUDY_FILE):
+    if foreign := in_the_way(store.path, _STUDY_FILE):
         raise CommandError(f"{store.path}: {foreign}", Code.INPUT)
     # JSON is YAML.
     written = text.dumps(study, indent=2)

@@ -45,7 +45,7 @@ def create_result_dir(path: Path, scenario_text: str) -> Path:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        foreign = there(path, SCENARIO_FILE, REPORT_FILE, CONTROLS)
+        foreign = in_the_way(path, SCENARIO_FILE, REPORT_FILE, CONTROLS)
         # Looked at last: another process makes its run directory before its other files.
         taken = holds_runs(path) or (path / STUDY_INDEX).exists()
         if foreign and not taken:
@@ -64,7 +64,7 @@ def create_result_dir(path: Path, scenario_text: str) -> Path:
     return path
 
 
-def there(path: Path, *names: str) -> str:
+def in_the_way(path: Path, *names: str) -> str:
     """Complaint about a directory with files that results would replace; empty without any of these names."""
     found = next((name for name in names if (path / name).exists()), None)
     return f"already has a file {found}; give another directory with --output" if found else ""

@@ -274,7 +274,7 @@ class _Reader:
         name = _ALIASES.get(name, name)
         if name not in METRICS:
             near = difflib.get_close_matches(name, [*METRICS, *_ALIASES], n=1, cutoff=0.5)
-            raise ExpectationError(f"there is no metric `{word}`", next(iter(near), ""))
+            raise ExpectationError(f"unknown metric `{word}`", next(iter(near), ""))
         where: dict[str, str] = {}
         flow = None
         baseline = False

@@ -311,7 +311,7 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
     for index, name in enumerate(file.combine.axes if file.combine else ()):
         if name not in by_name:
             yield document.mistake(
-                ("combine", "axes", index), f"there is no axis {show(name)}", _near(name, names)
+                ("combine", "axes", index), f"unknown axis {show(name)}", _near(name, names)
             )
     for index, plot in enumerate(file.plots):
         asked = (("over", plot.over), ("by", plot.by), *(("each", name) for name in plot.each))
@@ -320,14 +320,14 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
             if name_or_none not in (*names, *others):
                 yield document.mistake(
                     ("plots", index, key),
-                    f"there is no axis {show(str(name_or_none))}",
+                    f"unknown axis {show(str(name_or_none))}",
                     _near(str(name_or_none), names),
                 )
         # A queue's are the figures of its discipline, too.
         if plot.kind != "queue" and plot.metric not in METRICS:
             yield document.mistake(
                 ("plots", index, "metric"),
-                f"there is no metric {show(plot.metric)}",
+                f"unknown metric {show(plot.metric)}",
                 _near(plot.metric.replace(".", "_"), list(METRICS)),
             )
         yield from _selected(document, ("plots", index, "where"), plot.where, axes)
@@ -349,7 +349,7 @@ def _values(
 ) -> Iterator[ScenarioError]:
     if name not in axes:
         near = _near(name, list(axes))
-        yield document.mistake(path, f"there is no axis {show(name)}", near, at_key=True)
+        yield document.mistake(path, f"unknown axis {show(name)}", near, at_key=True)
         return
     for value in wanted if isinstance(wanted, list) else [wanted]:
         if axes[name].value(value) is None:
@@ -382,7 +382,7 @@ def _flows(
     names = sorted({flow["name"] for plan in plans for flow in plan["flows"]})
     for path, name in asked:
         if name is not None and name not in names:
-            yield document.mistake(path, f"there is no flow {show(name)}", _near(name, names))
+            yield document.mistake(path, f"unknown flow {show(name)}", _near(name, names))
 
 
 def _near(word: str, words: Sequence[str]) -> str:

@@ -25,8 +25,8 @@ from tcplab.results.writer import (
     STUDY_INDEX,
     TAKEN,
     holds_runs,
+    in_the_way,
     run_dir_of,
-    there,
 )
 from tcplab.shapes import ShapeError, by_name, each, fields, optional, switch, text, whole
 from tcplab.study import seal
@@ -104,7 +104,8 @@ class Store:
         """Write what was asked; raises ResultsError when that cannot be, or other results are here."""
         if holds_runs(self.path):
             raise ResultsError(self.path, TAKEN)
-        if not self.taken and (foreign := there(self.path, STUDY_FILE, REPORT_FILE, RESULTS_FILE, CELLS)):
+        own = (STUDY_FILE, REPORT_FILE, RESULTS_FILE, CELLS)
+        if not self.taken and (foreign := in_the_way(self.path, *own)):
             raise ResultsError(self.path, foreign)
         if self.taken and (name := self.index().get("study")) != study.name:
             raise ResultsError(self.path, f"holds the study {name}, not {study.name}")

@@ -17,7 +17,7 @@ from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
-from tcplab.results.writer import TAKEN, there
+from tcplab.results.writer import TAKEN, in_the_way
 from tcplab.runner import reserve, stopping_on_signals
 from tcplab.scenario import expand, load
 from tcplab.study.execute import Job, Tasks, Watcher, axes_of, collect, estimate, make_runs
@@ -114,7 +114,7 @@ class Tuning:
         self.knobs = tuple(read(over, plan))
         if chosen and Store(path).occupied:
             raise ResultsError(path, TAKEN)
-        if foreign := there(path, _FILE):
+        if foreign := in_the_way(path, _FILE):
             raise ResultsError(path, foreign)
         path = reserve(path, chosen=chosen)
         self.store = Store(path)

@@ -55,7 +55,7 @@ def test_division_by_zero_is_infinite() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "suggestion"),
     [
-        ("godput > 1 Mbit/s", "there is no metric `godput`", "goodput"),
+        ("godput > 1 Mbit/s", "unknown metric `godput`", "goodput"),
         ("goodput", "expected a comparison, found the end", ""),
         ("goodput = 3 Mbit/s", "expected a comparison, found `=`", ""),
         ("goodput > rtt", "compares bit/s with ns", ""),

@@ -246,5 +246,5 @@ def test_the_figure_of_the_baseline_s_value_is_shown_first(tmp_path: Path) -> No
 
 
 def test_an_axis_of_each_is_one_of_the_grid(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioErrors, match="there is no axis `flow`"):
+    with pytest.raises(ScenarioErrors, match="unknown axis `flow`"):
         drawn(tmp_path, "[{kind: curve, each: flow}]", THREE)
