@@ -20,7 +20,7 @@ from .cached import ORIGIN
 
 Scenario = dict[str, Any]
 # Load controls of ours, some under the names that others of these expect.
-LOADING = {"test_controls", "test_controls_finish", "test_own_controls", "test_studies"}
+LOADING = {"test_controls", "test_controls_finish", "test_marking", "test_own_controls", "test_studies"}
 # It loads none. It is of their group so that the group `kernel`, the longest, is shorter.
 BESIDE_THEM = {"test_against_sim"}
 PROXIES = {

@@ -18,7 +18,6 @@ import tcplab
 from tcplab.cc.template import starting_file
 from tcplab.results import Run
 from tcplab.scenario import ScenarioErrors
-from tcplab.testbed.agent import agent_command
 from tcplab.testbed.controls import available, loader
 
 pytestmark = pytest.mark.alone
@@ -122,31 +121,25 @@ def test_two_labs_load_the_same_control_at_once(tmp_path: Path) -> None:
 
 _RUN = """
 import sys, tcplab
-flow = {"name": "f", "kind": "tcp", "cc": "bbr2"}
+flow = {"name": "f", "kind": "tcp", "cc": sys.argv[1]}
 network = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 tcplab.run({"tcplab": 1, "name": "t", "network": network, "flows": [flow], "duration": "60 s"},
-           engine="kernel", output=sys.argv[1])
+           engine="kernel", output=sys.argv[2])
 """
 
 
 def test_a_killed_run_leaves_no_control_behind(tmp_path: Path) -> None:
-    words = agent_command("controls")
-    with subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as holder:
-        # The plain name is taken, so the run gets one that nobody else would choose.
-        assert holder.stdin is not None
-        holder.stdin.write('{"do": "load", "name": "bbr2"}\n')
-        holder.stdin.flush()
-        _wait_for(lambda: "tl_bbr2" in available())
-        before = set(available())
-        program = subprocess.Popen([sys.executable, "-c", _RUN, str(tmp_path / "out")])
-        names: set[str] = set()
-        try:
-            _wait_for(lambda: any(name.startswith("tl_bbr2_") for name in {*available()} - before))
-            names = {name for name in {*available()} - before if name.startswith("tl_bbr2_")}
-        finally:
-            os.kill(program.pid, signal.SIGKILL)
-            program.wait()
-        _wait_for(lambda: left(names) == [])
+    # Nobody else loads one of this name.
+    name = f"k{os.getpid()}"
+    file = tmp_path / "killed.c"
+    file.write_text(starting_file(name), encoding="utf-8")
+    program = subprocess.Popen([sys.executable, "-c", _RUN, str(file), str(tmp_path / "out")])
+    try:
+        _wait_for(lambda: f"tl_{name}" in available())
+    finally:
+        program.kill()
+        program.wait()
+    _wait_for(lambda: f"tl_{name}" not in available())
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
