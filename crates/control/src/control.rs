@@ -44,7 +44,7 @@ pub struct Telemetry {
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ControlError {
     /// No such control.
-    #[error("there is no congestion control `{0}` in the simulator, which has {all}", all = all_names())]
+    #[error("unknown congestion control `{0}`: the simulator has {all}", all = all_names())]
     Unknown(String),
     /// No such parameter.
     #[error("congestion control `{control}` has no parameter `{name}`")]

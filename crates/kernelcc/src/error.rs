@@ -11,7 +11,7 @@ pub enum KernelccError {
     #[error("this tcplab was built without controls for the kernel: {0}")]
     NotBuilt(&'static str),
     /// No control of that name.
-    #[error("there is no control called {name:?}")]
+    #[error("unknown control {name:?}")]
     Unknown {
         /// The request.
         name: String,

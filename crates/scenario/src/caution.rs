@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tcplab_plan::{
-    Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, Traffic, effective_loss,
+    Direction, Distribution, Flow, Limit, Link, LossModel, Omit, Plan, TcpSettings, Traffic, effective_loss,
 };
 use tcplab_units::{Rate, Span};
 
@@ -54,6 +54,7 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
             );
             found.push((sentence, format!("flow {}", flow.name)));
         }
+        found.extend(warm_up(plan.omit, flow, end).map(|sentence| (sentence, format!("flow {}", flow.name))));
     }
     for (name, _, direction) in directions() {
         for change in direction.changes.iter().filter(|change| change.at.as_ns() >= end.as_ns()) {
@@ -225,6 +226,20 @@ fn policer(link: &Link, direction: &Direction) -> Option<String> {
         size(burst),
         size(frame)
     ))
+}
+
+/// A warm-up that is as long as all of the flow.
+fn warm_up(omit: Omit, flow: &Flow, end: Span) -> Option<String> {
+    let Omit::For(omit) = omit else { return None };
+    let stop = flow.stop.map_or(end.as_ns(), |stop| stop.as_ns().min(end.as_ns()));
+    let longest = Span::from_ns(stop.saturating_sub(flow.start.as_ns()));
+    (omit > Span::ZERO && omit >= longest).then(|| {
+        format!(
+            "`omit` of {} is no shorter than the flow, {} at most: no warm-up is left out",
+            span(omit),
+            span(longest)
+        )
+    })
 }
 
 /// Echo flows whose messages are all of the warm-up.

@@ -148,7 +148,7 @@ impl Override {
             Some(Step::Key(list)) => list.strip_suffix('s').unwrap_or(list),
             _ => "item",
         };
-        Err(self.mistake(depth, &format!("there is no {what} {}", quoted(key)), near))
+        Err(self.mistake(depth, &format!("unknown {what} {}", quoted(key)), near))
     }
 }
 

@@ -410,7 +410,7 @@ pub(crate) fn parse_meant(
         d.units().iter().find(|(spelling, _)| *spelling == unit).map(|&(_, scale)| (d, scale))
     });
     let Some((dimension, scale)) = known else {
-        let message = format!("{shown}: there is no unit `{unit}`");
+        let message = format!("{shown}: unknown unit `{unit}`");
         return Err(QuantityError::new(message, respell(&number, unit, dimensions, usual)));
     };
     if !dimensions.contains(&dimension) {

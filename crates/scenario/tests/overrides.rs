@@ -79,11 +79,11 @@ fn a_refused_override_looks_like_any_other_mistake() {
     let refusal = |set: &str| read(TEXT, &[set]).expect_err(set);
     assert_eq!(
         refusal("flows.blk.cc=reno"),
-        "--set:1:7: flows.blk: there is no flow `blk`\n  1 | flows.blk.cc=reno\n    |       ^^^\n  did you mean `bulk`?"
+        "--set:1:7: flows.blk: unknown flow `blk`\n  1 | flows.blk.cc=reno\n    |       ^^^\n  did you mean `bulk`?"
     );
     assert_eq!(
         refusal("network.path.rate=50mbps"),
-        "--set:1:19: network.path.rate: `50mbps`: there is no unit `mbps`\n  1 | network.path.rate=50mbps\n    |                   \
+        "--set:1:19: network.path.rate: `50mbps`: unknown unit `mbps`\n  1 | network.path.rate=50mbps\n    |                   \
          ^^^^^^\n  did you mean `50 Mbit/s`?"
     );
     for set in ["", "=", "seed", "seed=", ".=1", "a..b=1", "seed.x=1", "flows.9.cc=reno", "a=\""] {

@@ -179,7 +179,7 @@ impl PlanError {
     pub fn message(&self) -> String {
         match self {
             PlanError::Twice { what, name } => format!("two {what} are called `{name}`"),
-            PlanError::Unknown { what, name, .. } => format!("there is no {what} called `{name}`"),
+            PlanError::Unknown { what, name, .. } => format!("unknown {what} `{name}`"),
             PlanError::ForeignLink { link, .. } => format!("link `{link}` does not end at this node"),
             PlanError::NoRate { .. } => {
                 "a link on a medium needs a `rate` in both directions, and takes no `trace`".to_owned()

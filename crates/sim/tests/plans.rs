@@ -18,13 +18,13 @@ fn simple(flows: Vec<Value>) -> Value {
 #[test]
 fn a_name_that_nothing_bears() {
     let plan = simple(vec![with(flow("u", udp(1000)), json!({"to": "bee"}))]);
-    assert_eq!(refusal(&plan), "flows.u.to: there is no node called `bee`");
+    assert_eq!(refusal(&plan), "flows.u.to: unknown node `bee`");
     let mut plan = simple(vec![]);
     plan["nodes"][0]["routes"]["b"] = json!("pth");
-    assert_eq!(refusal(&plan), "nodes.a.routes: there is no link called `pth`");
+    assert_eq!(refusal(&plan), "nodes.a.routes: unknown link `pth`");
     let mut plan = simple(vec![]);
     plan["links"][0]["ends"][1] = json!("c");
-    assert_eq!(refusal(&plan), "links.path.ends: there is no node called `c`");
+    assert_eq!(refusal(&plan), "links.path.ends: unknown node `c`");
 }
 
 #[test]

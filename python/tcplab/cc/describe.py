@@ -126,7 +126,7 @@ def file_of(name: str) -> tuple[Path, str]:
 
     _, text = _core.control_files(known_as(name))
     if text is None:
-        raise ValueError(f"there is no control called {name!r}")
+        raise ValueError(f"unknown control {name!r}")
     return Path(f"{known_as(name)}.c"), text
 
 

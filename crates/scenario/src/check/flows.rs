@@ -64,8 +64,7 @@ pub(super) fn ends(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                     finding.suggest(suggestion).depends(depends).at_key()
                 }
                 Some((name, None)) => {
-                    let finding =
-                        Finding::new(below(&place, key), format!("there is no node {}", quoted(name)));
+                    let finding = Finding::new(below(&place, key), format!("unknown node {}", quoted(name)));
                     finding.suggest(near_name(name, hosts.iter().copied())).depends(nodes())
                 }
                 Some((name, Some(node))) if node.kind != NodeKind::Host => {

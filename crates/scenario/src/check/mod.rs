@@ -232,7 +232,7 @@ fn captured(layout: &Layout<'_>, document: &Document, found: &mut Vec<Finding>) 
     for name in nodes.iter().filter(|name| layout.node(name).is_none()) {
         let index = list.iter().position(|item| item.written == **name).unwrap_or(0);
         let near = near_name(name, layout.topology.nodes.iter().map(|node| node.name.as_str()));
-        let message = format!("there is no node {}", quoted(name));
+        let message = format!("unknown node {}", quoted(name));
         let finding = Finding::new(at!["capture", "nodes", index], message);
         found.push(finding.suggest(near).depends(everything()));
     }
@@ -242,7 +242,7 @@ fn placed(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for name in layout.scenario.network.hosts_at.keys().filter(|name| layout.node(name).is_none()) {
         let near = near_name(name, layout.topology.nodes.iter().map(|node| node.name.as_str()));
         let path = at!["network", "hosts_at", name.as_str()];
-        let finding = Finding::new(path, format!("there is no node {}", quoted(name))).suggest(near);
+        let finding = Finding::new(path, format!("unknown node {}", quoted(name))).suggest(near);
         found.push(finding.at_key().depends(everything()));
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         for (side, end) in link.ends.iter().enumerate() {
             if layout.node(end).is_none() {
                 let near = near_name(end, layout.topology.nodes.iter().map(|node| node.name.as_str()));
-                let finding = Finding::new(below(&place, side), format!("there is no node {}", quoted(end)));
+                let finding = Finding::new(below(&place, side), format!("unknown node {}", quoted(end)));
                 found.push(finding.suggest(near).depends(node_names(layout)));
             }
         }

@@ -72,14 +72,14 @@ flows: [{name: bulk, kind: tcp, from: a, to: b}]
     [
         (
             "flows.blk.cc=reno",
-            "--set:1:7: flows.blk: there is no flow `blk`\n"
+            "--set:1:7: flows.blk: unknown flow `blk`\n"
             "  1 | flows.blk.cc=reno\n"
             "    |       ^^^\n"
             "  did you mean `bulk`?",
         ),
         (
             "network.path.rate=50mbps",
-            "--set:1:19: network.path.rate: `50mbps`: there is no unit `mbps`\n"
+            "--set:1:19: network.path.rate: `50mbps`: unknown unit `mbps`\n"
             "  1 | network.path.rate=50mbps\n"
             "    |                   ^^^^^^\n"
             "  did you mean `50 Mbit/s`?",
