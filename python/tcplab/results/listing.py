@@ -6,10 +6,12 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tcplab.results.errors import ResultsError
-from tcplab.results.manifest import moment, read_manifest
+from tcplab.results.manifest import FILE, moment, read_manifest
 from tcplab.results.run import find_run_dirs
 from tcplab.results.writer import STUDY_INDEX
 
@@ -126,17 +128,48 @@ def _damaged(path: Path, error: ResultsError, runs: int = 1) -> Listed:
 
 def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
     try:
-        manifests = [read_manifest(run_dir) for run_dir in run_dirs]
+        entries = [_entry(run_dir) for run_dir in run_dirs]
     except ResultsError as error:
         return _damaged(path, error, len(run_dirs))
-    states = {manifest.status for manifest in manifests}
+    states = {entry.status for entry in entries}
     return Listed(
         path=path,
         kind="run",
-        name=next((manifest.scenario for manifest in manifests if manifest.scenario), path.name),
-        engine=", ".join(dict.fromkeys(manifest.engine for manifest in manifests if manifest.engine)),
-        repetitions=len(manifests),
+        name=next((entry.scenario for entry in entries if entry.scenario), path.name),
+        engine=", ".join(dict.fromkeys(entry.engine for entry in entries if entry.engine)),
+        repetitions=len(entries),
         status=next((status for status in ("failed", "interrupted", "done") if status in states), "empty"),
-        started=min((manifest.started for manifest in manifests), default="", key=moment),
-        warnings=len({text for manifest in manifests for text in manifest.warnings}),
+        started=min((entry.started for entry in entries), default="", key=moment),
+        warnings=len({text for entry in entries for text in entry.warnings}),
     )
+
+
+class _Entry(NamedTuple):
+    """Entries of a manifest that a listing takes."""
+
+    status: str
+    scenario: str
+    engine: str
+    started: str
+    warnings: tuple[str, ...]
+
+
+def _entry(run_dir: Path) -> _Entry:
+    try:
+        file = (run_dir / FILE).stat()
+    except OSError:
+        # Either it is missing, or the error names it.
+        return _read_entry(run_dir)
+    return _unchanged_entry(run_dir, (file.st_ino, file.st_size, file.st_ctime_ns))
+
+
+@lru_cache(maxsize=50_000)
+def _unchanged_entry(run_dir: Path, _file: tuple[int, int, int]) -> _Entry:
+    """Parse a manifest once per change of its file: a server lists a directory again and again."""
+    return _read_entry(run_dir)
+
+
+def _read_entry(run_dir: Path) -> _Entry:
+    manifest = read_manifest(run_dir)
+    warnings = tuple(manifest.warnings)
+    return _Entry(manifest.status, manifest.scenario, manifest.engine, manifest.started, warnings)

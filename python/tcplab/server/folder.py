@@ -103,7 +103,7 @@ class Folder:
         found["results"] = [
             {
                 **vars(listed),
-                "path": self.name(listed.path.resolve()),
+                "path": self.name(listed.path),
                 "message": listed.message.removeprefix(f"{self.root}/"),
             }
             for listed in library.list_results(self.root, studies=False)

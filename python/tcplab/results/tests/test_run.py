@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tcplab.results import TABLES, ResultsError, list_results, load
+from tcplab.results import TABLES, ResultsError, list_results, listing, load
+from tcplab.results.manifest import Manifest, read_manifest
 from tcplab.results.tests.synthetic import plan, write_result
 
 
@@ -129,6 +130,27 @@ def test_a_study_that_has_not_ended_is_interrupted_though_its_runs_are_done(tmp_
     (tmp_path / "results.parquet").write_bytes(b"")
     assert [(one.name, one.status) for one in list_results(tmp_path)] == [("small", "done")]
     assert list_results(tmp_path, studies=False) == []
+
+
+def test_a_manifest_is_parsed_once_per_change_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_result(tmp_path, plan({"one": "reno"}, seconds=2), repetitions=2)
+    parsed: list[Path] = []
+    read = read_manifest
+
+    def counted(run_dir: Path) -> Manifest:
+        parsed.append(run_dir)
+        return read(run_dir)
+
+    monkeypatch.setattr(listing, "read_manifest", counted)
+    first = list_results(tmp_path)
+    assert list_results(tmp_path) == first
+    assert parsed == [tmp_path / "run-1", tmp_path / "run-2"]
+    manifest = tmp_path / "run-2" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"done"', '"failed"'))
+    assert [one.status for one in list_results(tmp_path)] == ["failed"]
+    assert parsed[2:] == [tmp_path / "run-2"]
 
 
 def test_a_run_without_a_manifest_has_no_engine(tmp_path: Path) -> None:
