@@ -373,7 +373,7 @@ class Server:
             source = name = str(body.get("shipped", ""))
             if name not in dict(library.shipped_studies()):
                 raise RequestError("unknown shipped study", 404)
-        directory = library.place(f"study-{name}", self.folder.runs)
+        directory = library.reserve(f"study-{name}", self.folder.runs)
         job = studies.start(self.jobs, self.hub, source, name, directory, quick=bool(body.get("quick")))
         return JSONResponse(job.to_json())
 

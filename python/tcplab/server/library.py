@@ -127,9 +127,9 @@ def too_large(prepared: Prepared, results: Path) -> list[str]:
     return [f"{problem.where}: {problem.message}" for problem in problems if problem.fatal]
 
 
-def place(name: str, runs: Path) -> Path:
-    """A new result directory's path below `runs`."""
-    return runner.place(name, None, runs=runs)
+def reserve(name: str, runs: Path) -> Path:
+    """Make a new, empty directory below `runs`; raises ResultsError."""
+    return runner.reserve(runner.place(name, None, runs=runs), chosen=False)
 
 
 def claim(prepared: Prepared, runs: Path) -> Path:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
+import pytest
 from starlette.testclient import TestClient
 
+from tcplab import runner
 from tcplab.server.tests.conftest import ended
 
 
@@ -88,8 +92,47 @@ def test_a_study_that_left_nothing_has_no_results(client: TestClient, root: Path
         assert client.get("/api/study", params={"path": job["path"]}).status_code == 204
         last = ended(socket, job["id"])
     assert last["state"] == "failed"
+    assert not (root / job["path"]).exists()
     assert client.get("/api/study", params={"path": job["path"]}).status_code == 204
     assert client.get("/api/study", params={"path": "runs/none"}).status_code == 404
+
+
+def test_studies_of_one_second_have_a_directory_each(
+    client: TestClient, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr(runner, "datetime", Clock)
+    (root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic]}\nrepeat: 1\n"
+    )
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        jobs = [client.post("/api/studies", json={"path": "grid.yaml"}).json() for _ in range(2)]
+        assert len({job["path"] for job in jobs}) == 2
+        left = {job["id"] for job in jobs}
+        while left:
+            event = socket.receive_json()
+            if event.get("state") in ("done", "interrupted", "failed"):
+                assert event["state"] == "done", event["message"]
+                left.discard(event["id"])
+
+
+def test_a_study_may_write_any_number_of_errors(
+    client: TestClient, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe holds 64 KiB."""
+    (root / "grid.yaml").write_text("study: grid\n")
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nyes warning | head -c 1000000 >&2\necho the last line >&2\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        last = ended(socket, client.post("/api/studies", json={"path": "grid.yaml"}).json()["id"])
+    assert (last["state"], last["message"]) == ("failed", "the last line")
 
 
 def test_a_study_says_that_its_report_is_being_written(client: TestClient, root: Path) -> None:
