@@ -32,11 +32,13 @@ def read(text: str) -> Imported:
     try:
         topology = data["topology"]
         made = Imported(name_of(str(data["name"])))
-        wires = [_ends(link) for link in topology.get("links") or ()]
+        wires = [(link, _ends(link)) for link in topology.get("links") or ()]
+        nodes = {str(name) for name in topology["nodes"]}
+        within = [(link, ends) for link, ends in wires if nodes >= {name for name, _ in ends}]
         # By node and interface.
         impaired: dict[_End, impairments.Settings] = {}
         for name, node in topology["nodes"].items():
-            count = sum(name == end for ends in wires for end, _ in ends)
+            count = sum(name == end for _, ends in within for end, _ in ends)
             own = {**_defaults(topology, node or {}), **(node or {})}
             found = dict(_impaired(own))
             impaired |= {(str(name), interface): settings for interface, settings in found.values()}
@@ -44,8 +46,13 @@ def read(text: str) -> Imported:
             _node(made, str(name), own, count)
         for name, interface, settings in impairments.by_comments(text, str(data["name"])):
             impaired[name, interface] = settings
-        for link, ends in zip(topology.get("links") or (), wires, strict=True):
+        for link, ends in within:
             made.links.append(_link(link, ends, [impaired.pop(end, {}) for end in ends]))
+        made.left_out += [
+            f"link {'-'.join(map(':'.join, ends))}: it leaves the topology"
+            for link, ends in wires
+            if (link, ends) not in within
+        ]
         made.left_out += [f"{name_of(name)}: settings of {interface}" for name, interface in impaired]
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise unreadable("containerlab topology", problem) from None
@@ -59,7 +66,12 @@ def _defaults(topology: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ends(link: dict[str, Any]) -> list[_End]:
-    """The ends of a link in its short or its long form."""
+    """The ends of a link in its short or its long form.
+
+    One that leaves the topology may have a single end there, or `host`, `mgmt-net` or `macvlan` for a node.
+    """
+    if "endpoint" in link:
+        return [_end(link["endpoint"]), (str(link.get("type", "")), str(link.get("host-interface", "")))]
     ends = [_end(end) for end in link["endpoints"]]
     if len(ends) != 2:
         raise ValueError(f"a link has {len(ends)} ends")

@@ -43,13 +43,15 @@ class Imported:
     """Settings that a reader may have meant otherwise."""
 
     def scenario(self) -> dict[str, Any]:
-        """The scenario as plain data; its flow is a ping between the first and the last host.
+        """The scenario as plain data; its flow is a ping between the first and the last host with a link.
 
-        Raises UnreadableError where there are fewer than two hosts.
+        Raises UnreadableError where there are fewer than two of these.
         """
-        hosts = [node["name"] for node in self.nodes if node_kind(node["kind"]).ends_flows]
+        linked = {end for link in self.links for end in link["ends"]}
+        names = [node["name"] for node in self.nodes if node_kind(node["kind"]).ends_flows]
+        hosts = [name for name in names if name in linked]
         if len(hosts) < 2:
-            raise UnreadableError("a scenario needs two hosts, and the file has fewer")
+            raise UnreadableError("a scenario needs two hosts with links, and the file has fewer")
         probe = {"name": "probe", "kind": "ping", "from": hosts[0], "to": hosts[-1]}
         network = {"nodes": self.nodes, "links": self.links}
         return {"tcplab": 1, "name": self.name, "network": network, "flows": [probe]}

@@ -146,6 +146,30 @@ def test_containerlab(tmp_path: Path) -> None:
     assert found.notes == ["no link has a delay: set `delay`, or round trips take next to no time"]
 
 
+def test_links_out_of_a_containerlab_are_left_out_and_named(tmp_path: Path) -> None:
+    path = tmp_path / "two.clab.yml"
+    outside = """\
+    - endpoints: ["h2:eth2", "host:h2-eth2"]
+    - {type: mgmt-net, endpoint: {node: h2, interface: eth3}, host-interface: h2-eth3}
+"""
+    path.write_text(CONTAINERLAB + outside, encoding="utf-8")
+    found = read(path)
+    assert [link["ends"] for link in found.links] == [["h1", "r1"], ["r1", "sw"], ["sw", "h2"]]
+    # The other links make no router of it.
+    assert {"name": "h2", "kind": "host"} in found.nodes
+    assert found.left_out[1:] == [
+        "link h2:eth2-host:h2-eth2: it leaves the topology",
+        "link h2:eth3-mgmt-net:h2-eth3: it leaves the topology",
+    ]
+
+
+def test_the_probe_is_between_hosts_with_links(tmp_path: Path) -> None:
+    path = tmp_path / "two.clab.yml"
+    path.write_text(CONTAINERLAB.replace("    sw:", "    spare: {kind: linux}\n    sw:"), encoding="utf-8")
+    (probe,) = read(path).scenario()["flows"]
+    assert (probe["from"], probe["to"]) == ("h1", "h2")
+
+
 @pytest.mark.parametrize(
     ("command", "forward"),
     [
