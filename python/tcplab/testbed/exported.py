@@ -147,9 +147,9 @@ def _options(wire: Wire, key: DirectionKey, made: Exported) -> dict[str, Any]:
     if direction["rate"]:
         found["bw"] = direction["rate"] / 1e6
     if direction["delay"]:
-        found["delay"] = f"{direction['delay'] / 1e6:g}ms"
+        found["delay"] = _milliseconds(direction["delay"])
     if jitter := direction.get("jitter"):
-        found["jitter"] = f"{jitter['amount'] / 1e6:g}ms"
+        found["jitter"] = _milliseconds(jitter["amount"])
         if jitter["distribution"] != "uniform":
             made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: the distribution of jitter")
     lost = _lost(direction)
@@ -176,10 +176,16 @@ def _netem(lab: str, wire: Wire, made: Exported) -> Iterator[str]:
             made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: the queue's limit")
         words = []
         if "bw" in options:
-            words.append(f"--rate {options['bw'] * 1000:g}")
+            # Whole kbit/s.
+            words.append(f"--rate {max(1, round(options['bw'] * 1000))}")
         words += [f"--{name} {options[name]}" for name in ("delay", "jitter", "loss") if name in options]
         if words:
             yield f"containerlab tools netem set -n clab-{lab}-{end.node} -i {_port(end)} {' '.join(words)}"
+
+
+def _milliseconds(time: int) -> str:
+    """A time of so many ns: neither tc(8) nor containerlab reads an exponent."""
+    return f"{time / 1e6:.6f}".rstrip("0").rstrip(".") + "ms"
 
 
 def _lost(direction: Direction) -> float | None:

@@ -75,11 +75,11 @@ def _settings(options: dict[str, str]) -> Settings:
         if name in ("delay", "jitter"):
             found[name] = time_of(value)
         elif name in _SHARES:
-            found[_SHARES[name]] = f"{number:g} %"
+            found[_SHARES[name]] = f"{number:.12g} %"
         elif name == "rate" and unit.lower() in _RATES:
-            found["rate"] = f"{number:g} {_RATES[unit.lower()]}"
+            found["rate"] = f"{number:.12g} {_RATES[unit.lower()]}"
         elif name == "limit" and not unit:
-            found["queue"] = f"{number:g} packets"
+            found["queue"] = f"{number:.12g} packets"
         else:
             raise ValueError(f"{name} {value}")
     return found

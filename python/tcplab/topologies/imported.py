@@ -72,4 +72,4 @@ def number_and_unit(text: str) -> tuple[float, str]:
 def time_of(text: str) -> str:
     """A time as tc(8) reads it, in the scenario's words: a number alone is microseconds."""
     number, unit = number_and_unit(text)
-    return f"{number:g} {unit.removesuffix('ecs').removesuffix('ec') or 'us'}"
+    return f"{number:.12g} {unit.removesuffix('ecs').removesuffix('ec') or 'us'}"

@@ -344,3 +344,27 @@ def test_containerlab_reads_its_own_export(tmp_path: Path) -> None:
         for way in ("forward", "backward"):
             for key in ("rate", "delay", "loss"):
                 assert link[way].get(key) == was[way].get(key), (link["name"], way, key)
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "words"),
+    [
+        ("1 Gbit/s", "100 us", "--rate 1000000 --delay 0.1ms"),
+        ("1234567 kbit/s", "10 ns", "--rate 1234567 --delay 0.00001ms"),
+        ("400 bit/s", "1234.567891 ms", "--rate 1 --delay 1234.567891ms"),
+    ],
+)
+def test_numbers_of_an_export_have_no_exponent(tmp_path: Path, rate: str, delay: str, words: str) -> None:
+    two: Any = {
+        "tcplab": 1,
+        "name": "two",
+        "network": {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], "rate": rate, "delay": delay}]},
+        "flows": [{"name": "p", "kind": "ping", "from": "a", "to": "b"}],
+    }
+    made = exported.containerlab(plan(two))
+    assert f"set -n clab-two-a -i eth1 {words}\n" in made.text
+    path = tmp_path / "two.clab.yml"
+    path.write_text(made.text, encoding="utf-8")
+    (link,), (was,) = (plan(each)["links"] for each in (read(path).scenario(), two))
+    assert link["forward"]["delay"] == was["forward"]["delay"]
+    assert abs(link["forward"]["rate"] - was["forward"]["rate"]) < 1000
