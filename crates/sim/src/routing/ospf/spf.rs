@@ -77,9 +77,8 @@ pub(super) fn routes(
     let mut summaries = BTreeMap::new();
     if is_border {
         for &area in areas {
-            let others = within
-                .iter()
-                .filter(|(other, _)| **other != area && (area != BACKBONE) == (**other == BACKBONE));
+            // Networks within any other area; below, those of areas beyond the backbone (section 12.4.3).
+            let others = within.iter().filter(|(other, _)| **other != area);
             let mut advertised: BTreeMap<Prefix, u32> = BTreeMap::new();
             for (&prefix, &(cost, _)) in others.flat_map(|(_, costs)| costs) {
                 let best = advertised.entry(prefix).or_insert(cost);
