@@ -291,6 +291,21 @@ fn routers_of_one_system_know_networks_beyond_their_neighbours() {
 }
 
 #[test]
+fn a_session_within_a_system_may_pass_a_router_that_forwards_by_bgp() {
+    // r1 and r3 are a system. The way between them is over r4 of another, which knows the networks of r3 by BGP.
+    let routing = |number| match number {
+        // r4 hears nothing of it by r3, and so sends nothing there that is for it.
+        1 => json!({"ospf": {"cost": 1}, "bgp": {"as": 100, "communities": ["no-export"]}}),
+        2 => json!({"ospf": {"cost": 50}}),
+        3 => json!({"ospf": {"cost": 1}, "bgp": {"as": 100, "networks": ["10.9.0.0/16"]}}),
+        _ => json!({"ospf": {"cost": 1}, "bgp": {"as": 200, "neighbours": ["r3"]}}),
+    };
+    let run = run(&ring(routing, json!([]), 3));
+    assert_eq!(routes(&run, "r4", "10.0.2.0/24"), [(0, "10.0.3.1 eth0", "bgp")]);
+    assert_eq!(routes(&run, "r1", "10.9.0.0/16"), [(0, "10.0.4.1 eth2", "bgp")]);
+}
+
+#[test]
 fn static_routes_of_one_distance_share_and_lose_a_dead_link() {
     let routing = |number: usize| {
         let to = |to: &str, via: &str| json!({"to": to, "via": via});
@@ -360,6 +375,23 @@ fn areas_know_each_other_through_the_backbone() {
     let run = run(&ring(routing, json!([]), 5));
     assert!(unanswered(&run).is_empty());
     assert_eq!(routes(&run, "r4", "10.0.0.0/24").len(), 1);
+}
+
+#[test]
+fn a_border_router_advertises_the_networks_of_each_area_into_all_others() {
+    // r1 is of area 2 by a, of area 1 by r2 and of the backbone by r4. r2-r3 is of area 1 too.
+    let routing = |number: usize| {
+        let of = |link: &str, area: u32| json!({"link": link, "area": area});
+        let interfaces = match number {
+            1 => json!([of("a-r1", 2), of("r1-r2", 1)]),
+            2 => json!([of("r1-r2", 1), of("r2-r3", 1)]),
+            3 => json!([of("r2-r3", 1)]),
+            _ => json!([]),
+        };
+        json!({"ospf": {"interfaces": interfaces, "cost": if number == 4 { 50 } else { 1 }}})
+    };
+    let run = run(&ring(routing, json!([]), 3));
+    assert_eq!(routes(&run, "r2", "10.0.0.0/24"), [(0, "10.0.1.1 eth0", "ospf")]);
 }
 
 #[test]

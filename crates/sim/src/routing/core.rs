@@ -79,8 +79,7 @@ impl Core {
             if own.any(|own| own.is_some_and(|own| own.ip == address)) {
                 return Some(self.now + takes);
             }
-            let ways = self.ribs[here].resolve(&self.wiring, &self.carrier, here, address);
-            let &(port, _) = ways.first()?;
+            let port = self.ribs[here].way_out(&self.wiring, here, address)?;
             let peer = self.wiring.ports[port].peer?;
             takes += self.send(port)?.since(self.now);
             here = self.wiring.ports[peer].router;

@@ -108,18 +108,33 @@ impl Rib {
     /// The interfaces by which packets to `address` leave. The network of an interface without a carrier still counts, as
     /// in Linux (`ignore_routes_with_linkdown=0`).
     /// `lengths` are those of the installed prefixes, the longest first.
-    fn lookup(&self, wiring: &Wiring, router: RouterId, address: IpAddr, lengths: &[u8]) -> Vec<DirectionId> {
-        let out = |port: PortId| wiring.ports[port].out;
+    fn lookup(&self, wiring: &Wiring, router: RouterId, address: IpAddr, lengths: &[u8]) -> Vec<PortId> {
         let best =
             lengths.iter().find_map(|&length| self.installed.get_key_value(&Prefix::of(address, length)));
         if let Some(port) = wiring.port_towards(router, address) {
             let own = wiring.ports[port].addresses[usize::from(address.is_ipv6())];
             let length = own.map_or(0, |own| own.prefix().length());
             if best.is_none_or(|(prefix, _)| prefix.length() <= length) {
-                return vec![out(port)];
+                return vec![port];
             }
         }
-        best.map_or(Vec::new(), |(_, (_, ways))| ways.iter().map(|&(port, _)| out(port)).collect())
+        best.map_or(Vec::new(), |(_, (_, ways))| ways.iter().map(|&(port, _)| port).collect())
+    }
+
+    fn directions(
+        &self,
+        wiring: &Wiring,
+        router: RouterId,
+        address: IpAddr,
+        lengths: &[u8],
+    ) -> Vec<DirectionId> {
+        let ports = self.lookup(wiring, router, address, lengths);
+        ports.into_iter().map(|port| wiring.ports[port].out).collect()
+    }
+
+    /// The first interface by which packets to `address` leave, whatever protocol its route is of.
+    pub(super) fn way_out(&self, wiring: &Wiring, router: RouterId, address: IpAddr) -> Option<PortId> {
+        self.lookup(wiring, router, address, &lengths(self.installed.keys())).first().copied()
     }
 }
 
@@ -234,7 +249,7 @@ impl Core {
             if destination != self.wiring.routers[router].node
                 && of_moved.iter().any(|&length| moved.contains(&Prefix::of(address, length)))
             {
-                let directions = rib.lookup(&self.wiring, router, address, &of_all);
+                let directions = rib.directions(&self.wiring, router, address, &of_all);
                 let family = usize::from(address.is_ipv6());
                 self.turns.push(Turn { router, destination, family, directions });
             }
@@ -264,7 +279,7 @@ impl Core {
         for (router, rib) in self.ribs.iter().enumerate() {
             let lengths = lengths(rib.installed.keys());
             for &(destination, address) in &self.wiring.destinations {
-                let directions = rib.lookup(&self.wiring, router, address, &lengths);
+                let directions = rib.directions(&self.wiring, router, address, &lengths);
                 let family = usize::from(address.is_ipv6());
                 if destination != self.wiring.routers[router].node {
                     turns.push(Turn { router, destination, family, directions });
