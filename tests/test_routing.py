@@ -137,6 +137,26 @@ flows: [{name: probe, kind: ping, from: a, to: b}]
     assert error.suggestion == "r1"
 
 
+def test_a_second_static_route_by_the_same_router_is_refused() -> None:
+    text = """\
+tcplab: 1
+name: twice
+network:
+  nodes:
+    - a
+    - b
+    - {name: r1, kind: router, routing: {static: [{to: b, via: r2}, {to: b, via: r2, distance: 150}]}}
+    - {name: r2, kind: router, routing: {static: [{to: a, via: r1}]}}
+  links: [{ends: [a, r1]}, {ends: [r1, r2], delay: 1 ms}, {ends: [r2, b]}]
+flows: [{name: probe, kind: ping, from: a, to: b}]
+"""
+    with pytest.raises(tcplab.ScenarioErrors) as refused:
+        tcplab.check(tcplab.scenario.load(text))
+    (error,) = refused.value.errors
+    assert error.message == "there is a route to `b` via `r2` already"
+    assert (error.line, error.path) == (7, "network.nodes.r1.routing.static.1")
+
+
 def test_what_does_not_converge_is_refused_before_the_run(tmp_path: Path) -> None:
     scenario = ring({"up": "off"}, ospf={})
     scenario["network"]["nodes"] = [

@@ -56,7 +56,15 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             }
         }
         for (number, route) in routing.static_routes.iter().enumerate() {
-            static_route(layout, node, &below(&below(&place, "static"), number), route, found);
+            let place = below(&below(&place, "static"), number);
+            static_route(layout, node, &place, route, found);
+            let is_same = |other: &StaticRoute| (&other.to, &other.via) == (&route.to, &route.via);
+            if routing.static_routes[..number].iter().any(is_same) {
+                // FRR has one route of these, with the last distance.
+                let message =
+                    format!("there is a route to {} via {} already", quoted(&route.to), quoted(&route.via));
+                found.push(Finding::new(place, message));
+            }
         }
     }
 }
