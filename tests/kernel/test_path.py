@@ -229,4 +229,7 @@ def test_what_comes_damaged_is_not_laid_to_a_slow_reader(
     settings = path(rate="1 Gbit/s", rtt="4 ms", corrupt="20 %")
     done = undisturbed(lambda: run(settings, [flow], duration="1.2 s"))
     assert done.intervals["lost"].sum() > 300
+    # They are lost to the flow, as in the simulator, though not to the link.
+    link = done.manifest.facts["emulator"]["links"]["path"]["forward"]
+    assert (link["lost"], done.flows["losses_true"][0]) == (0, link["corrupted"])
     assert not [one for one in done.warnings if "for want of a reader" in one]

@@ -188,6 +188,10 @@ impl Observer<Wire> for DirectionObserver<'_> {
                 }
                 self.arena.release(packet.block);
             }
+            // Its receiver discards it.
+            Event::Deliver if packet.is_corrupt() && self.recording.on => {
+                self.recording.streams.count_loss(packet, at, self.arena);
+            }
             Event::Duplicate => self.arena.hold(packet.block),
             _ => {}
         }

@@ -65,7 +65,7 @@ table! {
     retransmits: Option<u64> ["segments"],
     /// Retransmission timeouts.
     rtos: Option<u64>,
-    /// Packets of payload's direction that the links dropped or lost.
+    /// Packets of payload's direction that the links dropped, lost or corrupted.
     losses_true: Option<u64> ["packets"],
     /// Segments the sender took for lost.
     losses_detected: Option<u64> ["segments"],
@@ -118,7 +118,7 @@ table! {
 }
 
 table! {
-    /// One row per stream and interval of `sample: {flows: ...}` in which links dropped or lost packets of it. In the
+    /// One row per stream and interval of `sample: {flows: ...}` in which links dropped, lost or corrupted packets of it. In the
     /// simulator packets that nodes discard, as for want of a route, are among them.
     Losses, LossRow, "losses", [time, flow, stream, forward, reverse];
     /// End of the interval.
