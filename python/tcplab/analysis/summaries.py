@@ -257,7 +257,8 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
         share = samples.datagram_losses(flow, window.start)
         if not math.isnan(share):
             return math.nan, share
-        sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
+        known = streams.select("segments_sent", "losses_true").drop_nulls()
+        sent, lost = float(known["segments_sent"].sum()), float(known["losses_true"].sum())
         return math.nan, lost / sent if sent else math.nan
     counted = streams.select("bytes_sent", "segments_sent", "retransmits").drop_nulls()
     if len(counted) and not counted["segments_sent"].sum():
@@ -398,7 +399,10 @@ def _notes(
 
 
 def _cut_off(run: Run) -> list[str]:
-    """The TCP transfers of which a stream ended before all its bytes had arrived."""
+    """The TCP transfers of which a stream ended before all its bytes had arrived.
+
+    Of a receiver that does not say what it has, they are those that were not all sent.
+    """
     asked = {
         flow["name"]: size
         for flow in run.plan.get("flows", ())
@@ -406,7 +410,8 @@ def _cut_off(run: Run) -> list[str]:
     }
     if not asked:
         return []
-    least = dict(run.tables["flows"].group_by("flow").agg(pl.col("bytes_received").min()).iter_rows())
+    moved = pl.coalesce("bytes_received", "bytes_sent")
+    least = dict(run.tables["flows"].group_by("flow").agg(moved.min()).iter_rows())
     return [flow for flow, size in asked.items() if (least.get(flow) or 0) < size]
 
 

@@ -465,6 +465,15 @@ def test_the_share_of_datagrams_lost_is_not_a_retransmission(tmp_path: Path) -> 
     assert math.isnan(row.figures["retransmission_rate"].value)
 
 
+def test_losses_that_neither_receiver_nor_links_know_are_not_none(tmp_path: Path) -> None:
+    """As of datagrams that a host without tcplab discards."""
+    made = plan({"one": "none"}, seconds=2)
+    made["flows"][0]["kind"] = "udp"
+    sent = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200)
+    (row,) = summary(recorded(tmp_path, made, flows=[sent]), omit=0).flows
+    assert math.isnan(row.figures["loss_rate"].value)
+
+
 def test_datagrams_lost_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0] |= {"kind": "udp", "payload": 1000}

@@ -92,6 +92,18 @@ def test_a_transfer_that_the_end_of_the_run_cut_off_is_named(tmp_path: Path) -> 
     assert said == "two: ended before all bytes had arrived."
 
 
+def test_a_transfer_whose_receiver_does_not_count_is_named_only_if_it_was_not_all_sent(tmp_path: Path) -> None:
+    """As one to a host without tcplab that discards what comes."""
+    of = plan({"one": "reno", "two": "reno"}, seconds=2)
+    of["flows"][0]["bytes"] = of["flows"][1]["bytes"] = 20_000
+    writer = RunWriter(tmp_path, of)
+    ends = {"stream": 0, "kind": "tcp", "start": 0, "end": SECOND, "from": "one-a", "to": "one-b"}
+    flows = [{**ends, "flow": flow, "bytes_sent": sent} for flow, sent in (("one", 20_000), ("two", 9_000))]
+    writer.write_table("flows", pl.DataFrame(flows))
+    (said,) = [note for note in summary(load(tmp_path)).notes if "arrived" in note]
+    assert said == "two: ended before all bytes had arrived."
+
+
 def test_a_flow_of_which_nothing_arrived_is_named(tmp_path: Path) -> None:
     scenario = (
         "tcplab: 1\nname: silent\nnetwork: {path: {rate: 10 Mbit/s, rtt: 20 ms, loss: 100 %}}\n"
