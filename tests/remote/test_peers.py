@@ -82,6 +82,9 @@ def test_chargen_sends_a_flow_from_the_peer(hosts: Hosts) -> None:
     assert (flows["bytes_received"] > 0).all()
     assert flows["bytes_sent"].null_count() == 2
     assert (flows["goodput"] > 0).all()
+    # The peer would send for as long as the connection stands: to the run's end, a second later.
+    assert (flows["end"] < 3e9).all()
+    assert flows["complete"].all()
 
 
 def test_echo_answers_requests_as_long_as_its_answers(hosts: Hosts) -> None:

@@ -70,13 +70,17 @@ impl Task<'_> {
         Ok(true)
     }
 
-    /// Reads until the sender says it is done (true) or the run is over (false).
+    /// Reads until the sender says it is done, or is to be stopped (true), or the run is over (false).
     pub fn read(&self, stream: &Stream, socket: &Socket) -> io::Result<bool> {
         socket.set_read_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         let discard = scratch.spare_capacity_mut();
         let mut priority = RealTimePriority::new(MAX_CPU_SHARE, self.end.prompt);
+        let stop = self.end.flow.stop.filter(|_| self.end.endless);
         while !self.context.over() {
+            if stop.is_some_and(|stop| self.context.clock.now() >= stop.as_ns()) {
+                return Ok(true);
+            }
             priority.review(clock::now());
             // MSG_TRUNC makes TCP discard the data instead of copying it (tcp(7)).
             match socket.recv_with_flags(discard, libc::MSG_TRUNC) {

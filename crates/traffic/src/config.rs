@@ -30,6 +30,9 @@ pub struct End {
     /// Of a tcp flow: the server sends.
     #[serde(default)]
     pub reverse: bool,
+    /// With `reverse`: the server sends until the connection is closed, so this end closes it when the flow stops.
+    #[serde(default)]
+    pub endless: bool,
     /// Upper bound of the pacing rate of each stream, bit/s (SO_MAX_PACING_RATE).
     #[serde(default)]
     pub max_pacing_rate: Option<u64>,

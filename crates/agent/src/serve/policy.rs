@@ -151,6 +151,7 @@ impl<'a, 'p> Policy<'a, 'p> {
             "sample": interval(command, "sample")?,
             "seed": command.get("seed").and_then(Value::as_u64).unwrap_or(0),
             "reverse": command.get("reverse").and_then(Value::as_bool).unwrap_or(false),
+            "endless": command.get("endless").and_then(Value::as_bool).unwrap_or(false),
             "max_pacing_rate": rate,
             "flow": flow,
         }))

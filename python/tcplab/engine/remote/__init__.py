@@ -364,6 +364,7 @@ class _Execution:
             "seed": self._plan["seed"],
             "generator": None if generator == "native" else generator,
             "reverse": ends.reverse,
+            "endless": ends.endless,
             "target": self._places[listens].target,
             "flow": ours,
         }

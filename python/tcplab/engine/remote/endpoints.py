@@ -24,6 +24,8 @@ class FlowEndpoints:
     """Whether anything waits for the client there: not for pings."""
     reverse: bool = False
     """The one that listens sends."""
+    endless: bool = False
+    """It goes on until the client closes the connection."""
     generator: str | None = None
     """The program that makes the traffic; none: the flow's."""
 

@@ -56,8 +56,8 @@ class Chargen:
         return "chargen sends without end: leave out `bytes`" if flow.get("bytes") is not None else None
 
     def changes(self, *, sends: bool) -> Json:
-        """The end that listens sends."""
-        return {"reverse": True}
+        """The end that listens sends, until the connection is closed."""
+        return {"reverse": True, "endless": True}
 
 
 class Echo:
