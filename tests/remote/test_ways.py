@@ -46,6 +46,27 @@ def test_a_third_host_measures_latency_beside_a_load_of_others(hosts: Hosts) -> 
         wait_for(lambda name=name: hosts.all[name].left() == [], patience=8)
 
 
+def test_a_flow_that_asks_for_ipv6_is_told_that_it_runs_over_ipv4(hosts: Hosts) -> None:
+    text = (ONE % "1 s").replace("kind: tcp", "kind: tcp, ip: 6")
+    run = Run(hosts, text)
+    code, said = run.end()
+    assert code == 0, said
+    [warning] = [one for one in run.manifest["warnings"] if "IPv" in one]
+    assert "runs over IPv4, not IPv6: right is reached at 10.77.0.3" in warning
+    assert "--at 'right=ssh://10.77.0.3?address=ADDRESS'" in warning
+    known = {"right": "ssh://10.77.0.3?address=fd77::3"}
+    for host, address in (("left", "fd77::2"), ("right", "fd77::3")):
+        hosts.all[host].run("ip", "address", "add", f"{address}/64", "dev", "eth0", "nodad")
+    try:
+        run = Run(hosts, text, at=known)
+        code, said = run.end()
+    finally:
+        for host, address in (("left", "fd77::2"), ("right", "fd77::3")):
+            hosts.all[host].run("ip", "address", "del", f"{address}/64", "dev", "eth0")
+    assert code == 0, said
+    assert not any("IPv" in one for one in run.manifest["warnings"])
+
+
 def test_an_ipv6_literal_with_another_port_is_reached(hosts: Hosts) -> None:
     left, right, us = hosts.all["left"], hosts.all["right"], hosts.us
     for host, address in ((us, "fd77::1"), (left, "fd77::2"), (right, "fd77::3")):

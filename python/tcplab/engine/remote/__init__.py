@@ -234,6 +234,7 @@ class _Execution:
                 self._own[one.name] = self._own[one.name] or self._addresses[one.name]
             self._findings.described(one.name, {**described[one.name], "address": self._addresses[one.name]})
         self._check_addresses()
+        self._check_versions()
 
     def _own_address(self) -> str:
         """The address from which this machine reaches the others."""
@@ -274,6 +275,16 @@ class _Execution:
             if ":" in address and ipaddress.ip_address(address).is_link_local:
                 where = f"{address}, a link-local address: flows need another"
                 raise TestbedError(f"{name} was reached at {where}", self._addressed(name))
+
+    def _check_versions(self) -> None:
+        """Flows have the version of IP of the address at which a host is reached."""
+        for flow in self._plan["flows"]:
+            name = self._ends[flow["name"]].other
+            address = self._addresses[name]
+            if flow["ip"] == 6 and ":" not in address:
+                said = f"{flow['name']}: runs over IPv4, not IPv6: {name} is reached at {address}"
+                hint = f" ({self._addressed(name)})" if self._places[name].peer is None else ""
+                self._findings.warnings.append(f"{said}{hint}")
 
     def _addressed(self, name: str) -> str:
         """How to give a host the address at which the others reach it."""
