@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 import tcplab
 import tcplab.scenario
+from tcplab.engine import UnknownEngineError
+from tcplab.engine.base import Problem
 
 SCENARIO = """\
 tcplab: 1
@@ -198,6 +201,23 @@ def test_results_are_not_overwritten(scenario: Path) -> None:
     tcplab.run(scenario, output="here")
     with pytest.raises(tcplab.ResultsError, match="already holds results"):
         tcplab.run(scenario, output="here")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        tcplab.UnsupportedError("api.yaml", "sim", [Problem("nodes.left", "it is too far away", "move it")]),
+        tcplab.RunFailedError(Path("runs/api"), "left: it is gone"),
+        tcplab.ResultsError(Path("runs/api"), "permission denied"),
+        tcplab.ScenarioErrors.of_file("api.yaml", "it is empty"),
+        UnknownEngineError("simulator"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_leaves_the_process_that_it_occurred_in(error: Exception) -> None:
+    """A pool of multiprocessing waits for ever for one that pickle cannot make again."""
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_importing_costs_nothing() -> None:

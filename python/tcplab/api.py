@@ -46,6 +46,11 @@ class RunFailedError(RuntimeError):
     def __init__(self, path: Path, message: str) -> None:
         super().__init__(f"{path}: {message}")
         self.path = path
+        self.message = message
+
+    def __reduce__(self) -> tuple[type[RunFailedError], tuple[Path, str]]:
+        """Let it leave the process: pickle would make it from its message alone."""
+        return type(self), (self.path, self.message)
 
 
 def compare(

@@ -48,6 +48,10 @@ class UnsupportedError(Exception):
         self.engine = engine
         self.problems = tuple(problems)
 
+    def __reduce__(self) -> tuple[type[UnsupportedError], tuple[str, str, tuple[Problem, ...]]]:
+        """Let it leave the process: pickle would make it from its message alone."""
+        return type(self), (self.scenario, self.engine, self.problems)
+
 
 @dataclass(frozen=True)
 class Prepared:

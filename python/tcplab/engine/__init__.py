@@ -23,6 +23,10 @@ class UnknownEngineError(ValueError):
         super().__init__(f"unknown engine {name!r} (engines: {', '.join(names())})")
         self.name = name
 
+    def __reduce__(self) -> tuple[type[UnknownEngineError], tuple[str]]:
+        """Let it leave the process: pickle would make it from its message alone."""
+        return type(self), (self.name,)
+
 
 def names() -> list[str]:
     """The engines there are."""
