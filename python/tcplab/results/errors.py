@@ -42,3 +42,9 @@ class ResultsError(Exception):
         if not isinstance(error, PermissionError):
             return cls.from_os(path, error)
         return cls(path, f"cannot be read: {error.strerror or os.strerror(errno.EACCES)}")
+
+
+def require_directory(path: Path) -> None:
+    """Raise ResultsError where there is no such directory, as of results that have moved."""
+    if not path.is_dir():
+        raise ResultsError(path, "no such directory")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tcplab.plan.types import Plan
-from tcplab.results.errors import ResultsError
+from tcplab.results.errors import ResultsError, require_directory
 from tcplab.safe_text import visible_data
 from tcplab.shapes import (
     Shape,
@@ -192,6 +192,7 @@ def read_manifest(run_dir: Path) -> Manifest:
         data = json.loads(path.read_text(encoding="utf-8"))
         _shape_of(Manifest)(data)
     except FileNotFoundError:
+        require_directory(run_dir)
         return Manifest(status="interrupted", message="the run left no manifest")
     except OSError as error:
         raise ResultsError.unreadable(path, error) from error

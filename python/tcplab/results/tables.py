@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from tcplab.results.errors import ResultsError
+from tcplab.results.errors import ResultsError, require_directory
 from tcplab.results.files import write_bytes
 from tcplab.results.schema import REQUIRED, TABLES
 from tcplab.results.streams import read_streams
@@ -79,6 +79,7 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
     path = run_dir / f"{name}.parquet"
     try:
         if not path.exists():
+            require_directory(run_dir)
             left = read_streams(run_dir, name)
             frame = (
                 pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left, read=True)

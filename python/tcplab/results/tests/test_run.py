@@ -230,3 +230,11 @@ def test_an_error_of_a_result_passes_between_processes() -> None:
     error = ResultsError("run-1/flows.parquet", "the disk is full")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.path, again.reason) == (str(error), error.path, error.reason)
+
+
+def test_results_that_have_moved_since_they_were_loaded_are_not_empty(tmp_path: Path) -> None:
+    run = load(write_result(tmp_path / "run", plan({"one": "reno"}, seconds=1)))
+    (tmp_path / "run").rename(tmp_path / "moved")
+    for ask in (lambda: run.flows, lambda: run.manifest):
+        with pytest.raises(ResultsError, match="run/run-1: no such directory"):
+            ask()
