@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cached_property
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +62,16 @@ class Capture:
     def __len__(self) -> int:
         return len(self._summary.flows)
 
-    def series(self, flows: int | Sequence[int] | None = None) -> pl.DataFrame:
-        """A row per packet of a flow, of several, or of all."""
-        numbers = [flows] if isinstance(flows, int) else flows
+    def series(self, flows: int | Iterable[int] | None = None) -> pl.DataFrame:
+        """A row per packet of a flow, of several, or of all that it has.
+
+        Raises CaptureError if there is no flow of a number.
+        """
+        asked = self.flows["flow"] if flows is None else flows
+        # Integers of NumPy are not Python's own.
+        numbers = [index(number) for number in (asked if isinstance(asked, Iterable) else [asked])]
+        for number in () if flows is None else numbers:
+            self.flow(number)
         packets, _ = follow(self.path, numbers)
         return packets_frame(packets)
 

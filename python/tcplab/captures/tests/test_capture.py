@@ -9,6 +9,7 @@ import pytest
 
 import tcplab
 from tcplab import captures
+from tcplab.captures.errors import CaptureError
 from tcplab.captures.frames import write_flows
 from tcplab.captures.summary import summarise
 
@@ -38,6 +39,16 @@ def test_the_series_of_a_flow_has_every_packet_of_it(lossy: Path) -> None:
 def test_a_filter_keeps_the_flows_it_means(lossy: Path) -> None:
     capture = captures.read(lossy / "left-path.pcapng", filter="udp and net 10.0.0.0/8")
     assert capture.flows["protocol"].to_list() == ["udp"]
+    assert capture.series()["flow"].unique().to_list() == capture.flows["flow"].to_list()
+
+
+def test_the_series_of_a_flow_that_there_is_not_is_not_empty(lossy: Path) -> None:
+    capture = captures.read(lossy / "left-path.pcapng")
+    number = capture.flows["flow"].to_numpy()[0]
+    assert capture.series(number).equals(capture.series(int(number)))
+    for flows in (99, [1, 99]):
+        with pytest.raises(CaptureError, match=r"there is no flow 99: there are 1 to 2"):
+            capture.series(flows)
 
 
 def test_without_a_flow_the_columns_are_those_of_flows(lossy: Path, tmp_path: Path) -> None:
