@@ -186,6 +186,19 @@ def test_a_number_that_cannot_be_is_named(name: str, number: int, scenario: Path
         tcplab.run(scenario, **given)
 
 
+def test_settings_and_hosts_are_dictionaries(scenario: Path) -> None:
+    text: Any = "flows.bulk.cc=reno"
+    for run in (tcplab.run, tcplab.check):
+        with pytest.raises(TypeError, match=r"^set='flows\.bulk\.cc=reno': expected a dictionary"):
+            run("api.yaml", set=text)
+    with pytest.raises(TypeError, match="expected a dictionary"):
+        tcplab.study.run("tuning", set=text)
+    with pytest.raises(tcplab.ScenarioErrors, match="unknown engine `simm`"):
+        tcplab.study.run("tuning", engines="simm")
+    with pytest.raises(TypeError, match=r"^at='flows\.bulk\.cc=reno': expected a dictionary"):
+        tcplab.run("api.yaml", engine="remote", at=text)
+
+
 def test_a_study_names_a_number_that_cannot_be(scenario: Path) -> None:
     with pytest.raises(ValueError, match=r"^repeat=0: "):
         tcplab.study.run("tuning", repeat=0)

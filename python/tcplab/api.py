@@ -169,11 +169,11 @@ def _loaded(
     """The scenario, what messages call it, and its text."""
     from tcplab.plan.yaml_text import dump_plan_yaml
     from tcplab.scenario import Scenario, from_data, load
-    from tcplab.scenario.plain_data import as_yaml, plain
+    from tcplab.scenario.plain_data import overrides, plain
     from tcplab.shipped import located
     from tcplab.testbed.known_controls import Controls
 
-    sets = [f"{path}={as_yaml(value)}" for path, value in (settings or {}).items()]
+    sets = overrides(settings)
     if isinstance(scenario, Scenario):
         if sets:
             raise TypeError("`set` changes a scenario before it is loaded: give it to tcplab.scenario.load")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 
 from tcplab.analysis.samples import Samples, once
 from tcplab.analysis.statistics import mser5
@@ -32,12 +33,17 @@ class Window:
 def asked_omit(plan: Plan, omit: int | str | None) -> int | str:
     """The warm-up asked for, ns from a flow's start or `auto`: the caller's, else the plan's, else none.
 
-    The caller's may be a time such as `10 s`; raises QuantityError, a ValueError, for another text.
+    The caller's may be a time such as `10 s`. Raises QuantityError, a ValueError, for another text,
+    ValueError for a negative number, and TypeError for one that is not an integer: it may be of seconds.
     """
-    if isinstance(omit, str) and omit != "auto":
-        return int(value_of("time", omit))
+    if isinstance(omit, str):
+        return omit if omit == "auto" else int(value_of("time", omit))
     if omit is not None:
-        return omit
+        if not isinstance(omit, Integral):
+            raise TypeError(f"omit={omit!r}: a warm-up is a time such as '10 s', or an integer of ns")
+        if omit < 0:
+            raise ValueError(f"omit={omit!r}: it is at least 0")
+        return int(omit)
     planned = plan.get("omit")
     return 0 if planned is None else planned
 

@@ -24,3 +24,13 @@ def plain(data: Any, depth: int = 0) -> Any:
 def as_yaml(value: object) -> str:
     """A value as it would stand in a file; JSON is YAML."""
     return value if isinstance(value, str) else json.dumps(plain(value))
+
+
+def overrides(settings: Mapping[str, object] | None) -> list[str]:
+    """Settings by path as the command line has them: `path=value`.
+
+    Raises TypeError for anything but a mapping.
+    """
+    if settings is not None and not isinstance(settings, Mapping):
+        raise TypeError(f"set={settings!r}: expected a dictionary, such as {{'flows.bulk.cc': 'reno'}}")
+    return [f"{path}={as_yaml(value)}" for path, value in (settings or {}).items()]

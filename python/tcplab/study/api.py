@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcplab.quantities import plural
 from tcplab.results.errors import ResultsError
-from tcplab.scenario.plain_data import as_yaml
+from tcplab.scenario.plain_data import overrides
 from tcplab.study.execute import Outcome, execute, reopened, require_possible, work
 from tcplab.study.grid import Cell, label_of
 from tcplab.study.judge import Judgement, judge
@@ -116,7 +116,7 @@ class StudyResults:
 def run(
     source: str | Path,
     *,
-    engines: Sequence[str] = (),
+    engines: str | Sequence[str] = (),
     set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
     repeat: int | None = None,
     seed: int | None = None,
@@ -137,8 +137,9 @@ def run(
     from tcplab import runner
 
     repeat, seed, jobs = runner.required(repeat=repeat, seed=seed, jobs=jobs)
-    sets = tuple(f"{path}={as_yaml(value)}" for path, value in (set or {}).items())
-    study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
+    sets = overrides(set)
+    named = (engines,) if isinstance(engines, str) else tuple(engines)
+    study = load(find(str(source)), Asked(named, tuple(sets), repeat, seed, quick))
     chosen = runner.output_of(output, out)
     store = Store(runner.place(study.name, chosen, several=False))
     require_possible(study, work(study, store))

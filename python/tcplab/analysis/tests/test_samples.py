@@ -486,6 +486,11 @@ def test_datagrams_lost_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
         assert row.figures["loss_rate"].value == 0.1
     with pytest.raises(ValueError, match="`soon` is not a time"):
         summary(run, omit="soon")
+    assert summary(run, omit=np.int64(SECOND)) == summary(run, omit=SECOND)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"omit=0\.5: a warm-up is a time such as '10 s', or"):
+        summary(run, omit=0.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="omit=-1: it is at least 0"):
+        summary(run, omit=-1)
 
 
 def test_losses_are_a_share_of_what_the_receiver_knew_of_when_it_noticed_them(tmp_path: Path) -> None:

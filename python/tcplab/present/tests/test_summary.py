@@ -92,7 +92,9 @@ def test_a_transfer_that_the_end_of_the_run_cut_off_is_named(tmp_path: Path) -> 
     assert said == "two: ended before all bytes had arrived."
 
 
-def test_a_transfer_whose_receiver_does_not_count_is_named_only_if_it_was_not_all_sent(tmp_path: Path) -> None:
+def test_a_transfer_whose_receiver_does_not_count_is_named_only_if_it_was_not_all_sent(
+    tmp_path: Path,
+) -> None:
     """As one to a host without tcplab that discards what comes."""
     of = plan({"one": "reno", "two": "reno"}, seconds=2)
     of["flows"][0]["bytes"] = of["flows"][1]["bytes"] = 20_000
