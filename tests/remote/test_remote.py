@@ -199,6 +199,18 @@ def test_a_connection_that_is_cut_ends_the_run_there_and_what_came_until_then_is
     wait_for(lambda: left.agents() == [], patience=10)
 
 
+def test_a_flow_whose_other_end_was_killed_is_not_complete(hosts: Hosts) -> None:
+    run = Run(hosts, ONE % "60 s")
+    right = hosts.all["right"]
+    wait_for(lambda: list(run.out.glob("run-1/intervals.right.arrows")), patience=60)
+    for agent in right.agents():
+        right.run("kill", "-9", agent.partition(":")[0], check=False)
+    code, said = run.end()
+    assert code == 4, said
+    assert run.manifest["status"] == "failed"
+    assert run.table("flows")["complete"].to_list() == [False]
+
+
 def test_a_killed_caller_leaves_nothing_on_the_hosts(hosts: Hosts) -> None:
     run = Run(hosts, ONE % "60 s")
     wait_for(lambda: list(run.out.glob("run-1/intervals.right.arrows")), patience=60)
