@@ -128,6 +128,7 @@ def test_ping_and_doctor(served: Served) -> None:
     done = served.client("doctor", served.url)
     assert done.returncode == 0, done.stderr
     assert "server: Linux" in done.stdout
+    assert "`tcplab serve` makes none" in done.stdout
 
 
 def test_a_wrong_token_and_a_wrong_certificate_are_refused(served: Served) -> None:

@@ -60,6 +60,7 @@ def problems(plan: Plan, places: Mapping[str, Place], *, only_in_scenario: bool)
             yield Problem(
                 where, "the interface of a remote host cannot be changed", "leave out `nic`", fatal=False
             )
+    yield from _captures(plan, known)
     yield from impair.problems(plan, known)
     if impair.applied(plan, known):
         return
@@ -68,6 +69,16 @@ def problems(plan: Plan, places: Mapping[str, Place], *, only_in_scenario: bool)
         "the path between the hosts is real: rates, delays and queues of the scenario are not applied",
         fatal=False,
     )
+
+
+def _captures(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
+    capture = plan.get("capture")
+    nodes = capture["nodes"] if capture else ()
+    served = [name for name in nodes if name in places and places[name].scheme == "tcplab"]
+    others = ", ".join(name for name in nodes if name not in served)
+    for name in served:
+        fix = f"capture at the others: nodes: [{others}]" if others else "connect by ssh"
+        yield Problem("capture", f"`tcplab serve` makes no captures, and {name} runs it", fix)
 
 
 def _ends(flow: Flow, source: Place, destination: Place) -> Iterator[Problem]:

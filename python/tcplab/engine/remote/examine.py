@@ -42,6 +42,15 @@ def examine(url: str) -> list[Finding]:
     return [*found, Finding("clock", Grade.OK, f"known to within {bound / 1e6:.3g} ms")]
 
 
+def _captures(net_raw: bool, *, service: bool) -> Finding:
+    name = "captures"
+    if service:
+        return Finding(name, Grade.WARN, "`tcplab serve` makes none", "connect by ssh for `capture`")
+    if net_raw:
+        return Finding(name, Grade.OK, "allowed")
+    return Finding(name, Grade.WARN, "need CAP_NET_RAW", "log in as root for `capture`")
+
+
 def _controls(loads: Any, *, service: bool) -> Finding:
     """Of `loads`: true, or why its kernel takes no controls."""
     name = "tcplab's controls"
@@ -67,10 +76,7 @@ def _findings(hello: Json, host: Json, *, service: bool) -> list[Finding]:
         else:
             hint = f"there: sudo sysctl -w net.core.{setting}={_AMPLE_BUFFER}"
             found.append(Finding(name, Grade.WARN, f"{maximum} B at most where a flow sets them", hint))
-    if able["net_raw"]:
-        found.append(Finding("captures", Grade.OK, "allowed"))
-    else:
-        found.append(Finding("captures", Grade.WARN, "need CAP_NET_RAW", "log in as root for `capture`"))
+    found.append(_captures(able["net_raw"], service=service))
     found.append(_controls(host["loads_controls"], service=service))
     for name, one in host["interfaces"].items():
         if name != "lo":

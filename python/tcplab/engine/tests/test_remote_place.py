@@ -25,6 +25,23 @@ def test_a_host_without_an_address_is_hinted_at_where_one_can_be_given() -> None
     assert "--at 'left=ssh://USER@HOST'" in by_option
 
 
+def test_a_capture_at_a_service_is_refused_before_the_run() -> None:
+    scenario = {
+        "tcplab": 1,
+        "name": "t",
+        "network": {"path": {"rate": "1 Mbit/s", "rtt": "1 ms"}},
+        "flows": [{"name": "f", "kind": "tcp"}],
+        "capture": "headers",
+    }
+    chosen = engine.load("remote", {"left": "local:", "right": "tcplab://right"})
+    [problem] = [one for one in chosen.check(expand(from_data(scenario))) if one.where == "capture"]
+    assert problem.fatal
+    assert problem.message == "`tcplab serve` makes no captures, and right runs it"
+    assert problem.fix == "capture at the others: nodes: [left]"
+    alone = expand(from_data({**scenario, "capture": {"what": "headers", "nodes": ["left"]}}))
+    assert [one for one in chosen.check(alone) if one.where == "capture"] == []
+
+
 def test_a_place_names_user_host_port_and_address() -> None:
     place = Place.read("ssh://alice@[2001:db8::1]:2222?address=192.0.2.7")
     assert place.destination() == ["-l", "alice", "-p", "2222", "--", "2001:db8::1"]
