@@ -17,8 +17,8 @@ pub enum TrafficError {
     Connect { address: SocketAddr, source: io::Error },
     #[error("nobody connected to {address} before the run ended")]
     NobodyConnected { address: SocketAddr },
-    #[error("congestion control {name:?} cannot be used: {source}; this namespace offers {available}")]
-    Control { name: String, available: String, source: io::Error },
+    #[error("congestion control {name:?} cannot be used: {source}; available are {available}")]
+    Control { name: String, available: String, allowed: String, source: io::Error },
     #[error("cannot set {option} to {value}: {source}")]
     Option { option: &'static str, value: u64, source: io::Error },
     #[error("stream {stream} to {address} broke: {source}")]
@@ -71,10 +71,10 @@ impl TrafficError {
             TrafficError::Connect { .. } | TrafficError::NobodyConnected { .. } => {
                 "check the route between the two nodes, and that the other end is running".into()
             }
-            TrafficError::Control { name, source, .. } => match source.raw_os_error() {
+            TrafficError::Control { name, allowed, source, .. } => match source.raw_os_error() {
                 Some(libc::EPERM) => format!(
-                    "run with CAP_NET_ADMIN over the namespace, or: sysctl -w \
-                     net.ipv4.tcp_allowed_congestion_control='reno cubic {name}'"
+                    "run with CAP_NET_ADMIN over its network, or there: sudo sysctl -w \
+                     net.ipv4.tcp_allowed_congestion_control='{allowed} {name}'"
                 ),
                 _ => format!("load it: modprobe tcp_{name}, or choose another"),
             },
@@ -91,5 +91,25 @@ impl TrafficError {
             TrafficError::Iperf3Unable { .. } => "leave out `generator: iperf3`".into(),
             TrafficError::Iperf3Failed { .. } => "run the flow without `generator: iperf3` to compare".into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_that_is_not_allowed_is_added_to_those_that_are() {
+        let error = TrafficError::Control {
+            name: "cubic".into(),
+            available: "reno, bbr, cubic".into(),
+            allowed: "reno bbr".into(),
+            source: io::Error::from_raw_os_error(libc::EPERM),
+        };
+        assert!(
+            error.hint().ends_with("net.ipv4.tcp_allowed_congestion_control='reno bbr cubic'"),
+            "{}",
+            error.hint()
+        );
     }
 }

@@ -51,6 +51,7 @@ pub fn tcp(
         socket.set_tcp_congestion(cc.as_bytes()).map_err(|source| TrafficError::Control {
             name: cc.to_owned(),
             available: available_controls().join(", "),
+            allowed: controls("allowed").join(" "),
             source,
         })?;
     }
@@ -169,7 +170,12 @@ pub(crate) fn buffer(
 
 /// Controls this namespace can choose.
 pub fn available_controls() -> Vec<String> {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    controls("available")
+}
+
+/// Controls that are `available`, or `allowed` to a process without CAP_NET_ADMIN (tcp(7)).
+fn controls(which: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control"));
     text.unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect()
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.connections import connect
-from tcplab.engine.remote.findings import SYSCTLS
+from tcplab.engine.remote.findings import ALLOWED_CONTROLS, SYSCTLS
 from tcplab.engine.remote.place import Place, PlaceError
 from tcplab.testbed.agents import Json
 from tcplab.testbed.doctor import Finding, Grade
@@ -38,8 +38,20 @@ def examine(url: str) -> list[Finding]:
                 agents.close()
     finally:
         connection.close()
-    found = _findings(hello, host, service=connection.place.scheme == "tcplab")
+    found = findings(hello, host, service=connection.place.scheme == "tcplab")
     return [*found, Finding("clock", Grade.OK, f"known to within {bound / 1e6:.3g} ms")]
+
+
+def _congestion_controls(able: Json, allowed: str | None) -> Finding:
+    """Those that flows may name there; `allowed` are those of a user without CAP_NET_ADMIN."""
+    name, there = "congestion controls", able["controls"]
+    usable = there if able["net_admin"] or allowed is None else allowed.split()
+    kept = [control for control in there if control not in usable]
+    if not kept:
+        return Finding(name, Grade.OK, ", ".join(there))
+    hint = f"there: sudo sysctl -w {ALLOWED_CONTROLS}='{' '.join([*usable, *kept])}'"
+    found = f"{', '.join(usable)}; this user may not choose {', '.join(kept)}"
+    return Finding(name, Grade.WARN, found, hint)
 
 
 def _captures(net_raw: bool, *, service: bool) -> Finding:
@@ -61,13 +73,14 @@ def _controls(loads: Any, *, service: bool) -> Finding:
     return Finding(name, Grade.WARN, loads["message"], loads["hint"])
 
 
-def _findings(hello: Json, host: Json, *, service: bool) -> list[Finding]:
+def findings(hello: Json, host: Json, *, service: bool) -> list[Finding]:
+    """Findings of what the agent says of itself and of its host; `service`: `tcplab serve` runs there."""
     able = hello["capabilities"]
     found = [
         Finding("host", Grade.OK, f"{host['name']}: Linux {host['kernel']}, {host['machine']}"),
         Finding("CPUs", Grade.OK, f"{host['cpus']}, {host['cpu_model'] or 'model unknown'}"),
         Finding("agent", Grade.OK, f"version {hello['version']}"),
-        Finding("congestion controls", Grade.OK, ", ".join(able["controls"])),
+        _congestion_controls(able, host["sysctls"].get(ALLOWED_CONTROLS)),
     ]
     for setting, name in (("rmem_max", "receive buffers"), ("wmem_max", "send buffers")):
         maximum = able[setting]

@@ -14,6 +14,9 @@ from tcplab.testbed.agents import Event, Json
 # A start that is uncertain by more is worth a warning, ns.
 _UNCERTAIN = 1_000_000
 
+ALLOWED_CONTROLS = "net.ipv4.tcp_allowed_congestion_control"
+"""The congestion controls that a process without CAP_NET_ADMIN may choose."""
+
 SYSCTLS = (
     *(name for name, _ in _core.tcp_sysctls("{}")),
     "net.ipv4.tcp_wmem",
@@ -21,6 +24,7 @@ SYSCTLS = (
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_available_congestion_control",
+    ALLOWED_CONTROLS,
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_notsent_lowat",
     "net.core.default_qdisc",
