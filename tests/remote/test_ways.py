@@ -46,7 +46,7 @@ def test_a_third_host_measures_latency_beside_a_load_of_others(hosts: Hosts) -> 
         wait_for(lambda name=name: hosts.all[name].left() == [], patience=8)
 
 
-def test_a_flow_that_asks_for_ipv6_is_told_that_it_runs_over_ipv4(hosts: Hosts) -> None:
+def test_a_flow_that_asks_for_ipv6_and_runs_over_ipv4_is_warned_of(hosts: Hosts) -> None:
     text = (ONE % "1 s").replace("kind: tcp", "kind: tcp, ip: 6")
     run = Run(hosts, text)
     code, said = run.end()
