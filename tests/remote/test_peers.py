@@ -112,9 +112,17 @@ def test_an_iperf3_server_is_tested_in_both_directions(hosts: Hosts) -> None:
     wait_for(lambda: ":5301 " in right.run("ss", "-Htln").stdout)
     try:
         peer = "iperf3://10.77.0.3:5301"
-        made, _ = run(hosts, "{name: bulk, kind: tcp, cc: reno, duration: 1 s}", peer)
-        [up] = made.table("flows").iter_rows(named=True)
-        assert up["bytes_sent"] > 0
+        made, _ = run(hosts, "{name: bulk, kind: tcp, cc: reno, duration: 1 s, streams: 2}", peer)
+        assert (made.table("flows")["bytes_sent"] > 0).all()
+        # A row of each stream at every time, so that they add up to the flow.
+        times = made.table("intervals").group_by("time").len()
+        assert times["len"].unique().to_list() == [2]
+        test = (
+            "{name: one, kind: tcp, cc: reno, duration: 1 s}\n  - {name: two, kind: tcp, cc: reno, start: %s}"
+        )
+        _, said = run(hosts, test % "0.5 s", peer, code=3)
+        assert "flows.two: iperf3 makes one test at a time, and that of one lasts until 1 s" in said
+        run(hosts, test % "2 s", peer)
         backward = "{name: bulk, from: right, to: left, kind: tcp, cc: reno, duration: 1 s}"
         made, _ = run(hosts, backward, peer)
         [down] = made.table("flows").iter_rows(named=True)

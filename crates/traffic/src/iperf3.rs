@@ -412,10 +412,11 @@ impl Rows<'_> {
         let mut totals = vec![Counted { end: self.begin, ..Counted::default() }; flow.streams as usize];
         let mut cut_off = false;
         for interval in report["intervals"].as_array().into_iter().flatten() {
+            // iperf3 reads its streams one after the other. One time for all makes them rows of one interval of the flow.
+            let (from, to) = (time(&interval["sum"]["start"]), time(&interval["sum"]["end"]));
             for (stream, figures) in (0u64..).zip(interval["streams"].as_array().into_iter().flatten()) {
                 let bytes = figures["bytes"].as_u64();
                 let retransmits = figures["retransmits"].as_u64();
-                let (from, to) = (time(&figures["start"]), time(&figures["end"]));
                 if to > self.context.clock.duration {
                     cut_off = true;
                     continue;
