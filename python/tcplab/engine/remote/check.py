@@ -60,6 +60,7 @@ def problems(plan: Plan, places: Mapping[str, Place], *, only_in_scenario: bool)
             yield Problem(
                 where, "the interface of a remote host cannot be changed", "leave out `nic`", fatal=False
             )
+    yield from _tests_at_a_time(plan, known)
     yield from _captures(plan, known)
     yield from impair.problems(plan, known)
     if impair.applied(plan, known):
@@ -69,6 +70,24 @@ def problems(plan: Plan, places: Mapping[str, Place], *, only_in_scenario: bool)
         "the path between the hosts is real: rates, delays and queues of the scenario are not applied",
         fatal=False,
     )
+
+
+def _tests_at_a_time(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
+    """Flows that come to an iperf3 server while it makes another test."""
+    flows = sorted(plan["flows"], key=lambda flow: flow["start"])
+    busy: dict[str, Flow] = {}
+    for flow in flows:
+        for end in ("from", "to"):
+            place = places.get(flow[end])
+            if place is None or place.scheme != "iperf3":
+                continue
+            before = busy.setdefault(flow[end], flow)
+            stop = before.get("stop") or plan["duration"]
+            if before is not flow and before.get("bytes") is None and flow["start"] < stop:
+                until = f"that of {before['name']} lasts until {stop / 1e9:g} s"
+                where, fix = f"flows.{flow['name']}", "start it later, or at another host"
+                yield Problem(where, f"iperf3 makes one test at a time, and {until}", fix)
+            busy[flow[end]] = flow
 
 
 def _captures(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ class Reached:
         self._flows = [flow for flow in flows if duration - flow["start"] >= _TIME_TO_BEGIN]
         self._ends = ends
         self._counted: dict[tuple[str, str], tuple[int, int]] = {}
-        self._errors: dict[str, str] = {}
+        self._errors: dict[str, TestbedError] = {}
 
     def note(self, event: Event) -> None:
         """Take what an agent has said."""
@@ -30,11 +30,11 @@ class Reached:
             for flow, counted in event.content["flows"].items():
                 self._counted[flow, event.agent] = (int(counted["received"]), int(counted["sent"]))
         elif event.name == "error" and "flow" in event.content:
-            self._errors.setdefault(str(event.content["flow"]), str(failure(event)))
+            self._errors.setdefault(str(event.content["flow"]), failure(event))
 
     def was_reported(self, message: str) -> bool:
         """Whether an agent has reported this message of a flow."""
-        return message in self._errors.values()
+        return message in map(str, self._errors.values())
 
     def blocked(
         self, addresses: Mapping[str, str], places: Mapping[str, Place], ports: Mapping[str, list[int]]
@@ -44,6 +44,11 @@ class Reached:
             ends = self._ends[flow["name"]]
             if ends.server is None or not self._nothing_came(flow, places):
                 continue
+            error = self._errors.get(flow["name"])
+            if ends.generator == "iperf3" and error is not None:
+                # It knows why: its server may be there and make another test.
+                hint = _hint(ends.server, places[ends.server], "TCP", flow)
+                return TestbedError(f"{flow['name']}: {error.message}", hint)
             used = sorted(set(ports.get(flow["name"], [])))
             protocol = "UDP" if kind_of(flow).datagrams else "TCP"
             span = f"{used[0]} to {used[-1]}" if len(used) > 1 else f"{used[0]}" if used else "unknown"
