@@ -101,7 +101,7 @@ def _started(run: Run, repetition: int) -> datetime:
 def _goodput(run: Run, repetition: int, flow: str) -> tuple[Array, Array]:
     rows = (
         run.tables.of(repetition, "intervals")
-        .filter(pl.col("flow") == flow)
+        .filter(pl.col("flow") == flow, pl.col("goodput").is_not_null())
         .group_by("time")
         .agg(pl.col("goodput").sum())
         .sort("time")

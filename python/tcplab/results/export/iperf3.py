@@ -123,7 +123,9 @@ def _intervals(
     plan: Plan, flow: Flow, intervals: pl.DataFrame, sockets: pl.DataFrame, begin: int
 ) -> list[dict[str, Any]]:
     mtu = _path_mtu(plan, flow)
-    rows = intervals.sort("stream", "time")
+    # A receiver may have rows at times of its own.
+    sent = intervals.filter(pl.col("bytes_sent").is_not_null())
+    rows = (sent if len(sent) else intervals).sort("stream", "time")
     if len(sockets):
         # The socket as it stood at the end of the interval.
         latest = sockets.sort("time").select("time", "stream", "cwnd", "mss", "rwnd", "srtt", "rttvar")

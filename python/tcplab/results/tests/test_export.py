@@ -216,6 +216,33 @@ def test_flent_s_sum_is_the_sum_of_its_flows_in_mbit_s(repeated: Run, tmp_path: 
     assert 100 <= results["Ping (ms) ICMP"][at] <= 160
 
 
+def test_intervals_of_ends_that_report_at_times_of_their_own_count_once(tmp_path: Path) -> None:
+    """As those of iperf3 do: what one end does not know is null in the other's rows."""
+    result = write_result(tmp_path / "result", plan({"bulk": "cubic"}, seconds=5))
+    whole = export(load(result), "iperf3", tmp_path / "whole.json")[0]
+    together = export(load(result), "flent", tmp_path / "whole.flent")[0]
+    table = result / "run-1" / "intervals.parquet"
+    rows = pl.read_parquet(table)
+    none = pl.lit(None)
+    sender = rows.with_columns(bytes_received=none, goodput=none)
+    receiver = rows.with_columns(bytes_sent=none, retransmits=none, time=pl.col("time") + 50_000)
+    pl.concat([sender, receiver], how="vertical_relaxed").write_parquet(table)
+    path = export(load(result), "iperf3", tmp_path / "apart.json")[0]
+    assert read(path)["intervals"] == read(whole)["intervals"]
+    path = export(load(result), "flent", tmp_path / "apart.flent")[0]
+    upload, expected = (read(one)["results"]["TCP upload::1"][1:] for one in (path, together))
+    assert upload == pytest.approx(expected, rel=0.01)
+
+
+def test_flent_has_no_figure_of_a_goodput_that_is_unknown(tmp_path: Path) -> None:
+    """As of a flow to a host that discards what comes."""
+    result = write_result(tmp_path / "result", plan({"bulk": "cubic"}, seconds=5))
+    table = result / "run-1" / "intervals.parquet"
+    pl.read_parquet(table).with_columns(bytes_received=None, goodput=None).write_parquet(table)
+    document = read(export(load(result), "flent", tmp_path / "out.flent")[0])
+    assert set(document["results"]["TCP upload::1"]) == {None}
+
+
 def test_an_unknown_format_is_refused(single: Run, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="xml"):
         export(single, "xml", tmp_path / "out")
