@@ -197,6 +197,9 @@ def test_settings_and_hosts_are_dictionaries(scenario: Path) -> None:
         tcplab.study.run("tuning", engines="simm")
     with pytest.raises(TypeError, match=r"^at='flows\.bulk\.cc=reno': expected a dictionary"):
         tcplab.run("api.yaml", engine="remote", at=text)
+    mapping: Any = {"left": {"ssh": "left.example"}}
+    with pytest.raises(TypeError, match="expected a dictionary, such as "):
+        tcplab.run("api.yaml", engine="remote", at=mapping)
 
 
 def test_a_study_names_a_number_that_cannot_be(scenario: Path) -> None:

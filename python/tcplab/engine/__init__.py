@@ -43,7 +43,7 @@ def load(name: str, at: Mapping[str, str] | None = None) -> Engine:
         raise UnknownEngineError(name)
     module, kind = _ENGINES[name]
     made = getattr(importlib.import_module(module), kind)
-    if at is not None and not isinstance(at, Mapping):
+    if at is not None and not (isinstance(at, Mapping) and all(isinstance(url, str) for url in at.values())):
         raise TypeError(f"at={at!r}: expected a dictionary, such as {{'left': 'ssh://left.example'}}")
     if at and not hasattr(made, "at"):
         raise ValueError(f"the engine {name} has no real hosts: use remote")
