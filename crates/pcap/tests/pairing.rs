@@ -75,6 +75,27 @@ fn delays_and_losses_are_found_under_offset_and_skew() {
 }
 
 #[test]
+fn what_the_capture_at_the_receiver_missed_is_not_lost() {
+    let [first, second] = both_ends();
+    // Every 30th segment that came is missing there, retransmissions too: all are acknowledged.
+    let mut count = 0;
+    let kept: Vec<_> = second
+        .iter()
+        .filter(|send| {
+            count += usize::from(send.client);
+            !send.client || count % 30 != 10
+        })
+        .copied()
+        .collect();
+    let dropped = (second.len() - kept.len()) as u64;
+    for ends in [[&first[..], &kept[..]], [&kept[..], &first[..]]] {
+        let half = &paired(&ends, Clocks::Different).flows[0].halves[0];
+        assert_eq!((half.sent, half.lost, half.missed), (409, 8, dropped), "{half:?}");
+        assert_eq!(half.arrived, 401 - dropped);
+    }
+}
+
+#[test]
 fn the_ends_are_distinguished_whichever_comes_first() {
     let [first, second] = both_ends();
     let pairing = paired(&[&second, &first], Clocks::Different);

@@ -32,6 +32,8 @@ class DirectionSummary:
     arrived: int
     lost: int
     """With payload, SYN or FIN."""
+    missed: int
+    """Acknowledged, and not captured when they arrived."""
     lost_acks: int
     retransmissions: int
     needless: int
@@ -177,6 +179,13 @@ def lines(ends: MatchedCaptures, width: int) -> Iterator[str]:
         "min to max: one-way delay",
         width,
     )
+    missed = sum(way.missed for _, ways in ends.flows for way in ways)
+    if missed:
+        yield from wrapped(
+            "",
+            f"note: {plural(missed, 'packet')} arrived that the capture there missed: they were acknowledged",
+            width,
+        )
     unsent = sum(way.unsent for _, ways in ends.flows for way in ways)
     if unsent:
         yield from wrapped(

@@ -6,7 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tcplab_tables::Dictionary;
 
 use super::clock::{Clock, Differences};
-use super::parts::{Parts, Piece, Ranges};
+use super::parts::{Parts, Piece, Ranges, shifts};
+use super::received::Received;
 use super::{Capture, PairRow, PairedFlow, PairedHalf, Pairing, Pairs};
 use crate::flow::{Analysis, Direction, Endpoint, Kind, Observer, Options, Seen};
 use crate::parse::Protocol;
@@ -22,6 +23,7 @@ pub(super) struct Observed {
     pub direction: Direction,
     pub seq: i64,
     pub len: u32,
+    pub ack: Option<i64>,
     pub timestamp: Option<u32>,
     kind: Kind,
 }
@@ -59,6 +61,7 @@ impl Observer for Collector {
             direction: seen.direction,
             seq: seen.seq,
             len: segment.sequence_len(),
+            ack: seen.ack,
             timestamp: options.has_timestamps.then_some(options.timestamp),
             kind: seen.kind,
         });
@@ -175,6 +178,8 @@ impl Matched {
         for (which, capture) in [first, second].into_iter().enumerate() {
             let other = if which == 0 { second } else { first };
             let mut arrived_before: HashMap<u64, Ranges> = HashMap::new();
+            let received = self.received(which, [first, second]);
+            let last_sent = last_sent(capture);
             for (index, (observed, partner)) in capture.observed.iter().zip(&self.partners[which]).enumerate()
             {
                 let number = if which == 0 {
@@ -219,10 +224,18 @@ impl Matched {
                         there.saturating_sub(time)
                     });
                     let count = piece.count(each);
+                    // Of several copies it was the last: the sender took the others for lost.
+                    let last = last_sent.get(&(observed.flow, observed.direction, piece.range[0]));
+                    let missed = partner.is_none()
+                        && observed.len > 0
+                        && last.is_none_or(|&place| place <= index)
+                        && received.missed(number, observed.direction, piece.range);
                     half.sent += count;
                     if let Some(delay) = delay {
                         half.arrived += count;
                         half.delay.record(delay);
+                    } else if missed {
+                        half.missed += count;
                     } else if observed.len > 0 {
                         half.lost += count;
                     } else {
@@ -231,6 +244,9 @@ impl Matched {
                     if observed.len > 0 && again {
                         half.retransmissions += count;
                         half.needless += if before.contain(piece.range) { count } else { 0 };
+                    }
+                    if missed {
+                        continue;
                     }
                     pairs.push(PairRow {
                         time,
@@ -258,6 +274,27 @@ impl Matched {
         Pairing { flows, clock, pairs, dictionary, unpaired: unpaired.map(|count| count as u64) }
     }
 
+    /// Data sent at the end of capture `which`, as the other capture shows them.
+    fn received(&self, which: usize, captures: [&Capture; 2]) -> Received {
+        let shifts = shifts(captures, &self.partners);
+        let number_at_first: HashMap<u64, u64> = self.flows.iter().map(|(&a, &b)| (b, a)).collect();
+        let mut received = Received::default();
+        for observed in &captures[1 - which].observed {
+            let number =
+                if which == 0 { number_at_first.get(&observed.flow).copied() } else { Some(observed.flow) };
+            let Some((number, &at_first)) =
+                number.and_then(|number| Some((number, self.sent_at_first.get(&number)?)))
+            else {
+                continue;
+            };
+            let data = if which == 0 { at_first } else { at_first.reverse() };
+            // Numbers of the first capture are greater by the shift than those of the second.
+            let shift = shifts.get(&(number, data)).copied().unwrap_or(0);
+            received.take(number, data, observed, if which == 0 { shift } else { shift.saturating_neg() });
+        }
+        received
+    }
+
     fn flow(
         &self,
         number: u64,
@@ -271,6 +308,12 @@ impl Matched {
             halves: halves.remove(&number)?,
         })
     }
+}
+
+/// The last packet of each that begin with the same number: its place in the capture.
+fn last_sent(capture: &Capture) -> HashMap<(u64, Direction, i64), usize> {
+    let data = capture.observed.iter().enumerate().filter(|(_, observed)| observed.len > 0);
+    data.map(|(place, observed)| ((observed.flow, observed.direction, observed.seq), place)).collect()
 }
 
 /// Which direction is sent where the first capture was taken: packets of it show the delay added to the clocks'

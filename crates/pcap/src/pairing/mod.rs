@@ -7,6 +7,7 @@
 mod clock;
 mod matching;
 mod parts;
+mod received;
 
 use tcplab_tables::{Dictionary, table};
 
@@ -85,10 +86,12 @@ pub struct PairedFlow {
 pub struct PairedHalf {
     /// Packets sent while both captures ran. A super-packet counts as the segments it is cut into, here and below.
     pub sent: u64,
-    /// Packets of these that arrived.
+    /// Packets of these that were captured when they arrived.
     pub arrived: u64,
     /// Packets with payload, SYN or FIN that did not.
     pub lost: u64,
+    /// Packets of these that arrived, as they were acknowledged, and that the capture there missed.
+    pub missed: u64,
     /// Bare acknowledgments that did not.
     pub lost_acks: u64,
     /// Packets retransmitted.

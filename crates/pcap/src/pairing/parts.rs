@@ -141,7 +141,10 @@ impl Parts {
 
 /// How much greater the first capture's sequence numbers are than the second's: other than 0 where one of them did
 /// not see the connection begin.
-fn shifts(captures: [&Capture; 2], partners: &[Vec<Option<u32>>; 2]) -> HashMap<(u64, Direction), i64> {
+pub(super) fn shifts(
+    captures: [&Capture; 2],
+    partners: &[Vec<Option<u32>>; 2],
+) -> HashMap<(u64, Direction), i64> {
     let mut shifts = HashMap::new();
     for (observed, partner) in captures[0].observed.iter().zip(&partners[0]) {
         let Some(partner) = partner.and_then(|place| captures[1].observed.get(place as usize)) else {

@@ -69,6 +69,7 @@ fn half<'py>(py: Python<'py>, half: &PairedHalf) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("sent", half.sent)?;
     dict.set_item("arrived", half.arrived)?;
     dict.set_item("lost", half.lost)?;
+    dict.set_item("missed", half.missed)?;
     dict.set_item("lost_acks", half.lost_acks)?;
     dict.set_item("retransmissions", half.retransmissions)?;
     dict.set_item("needless", half.needless)?;

@@ -47,3 +47,30 @@ def test_captures_without_a_flow_in_common_say_nothing_of_their_clocks(lossy: Pa
         "1 TCP flow in left-path.pcapng alone",
         "1 TCP flow in left-path.pcapng alone",
     ]
+
+
+def test_what_a_capture_missed_is_said_and_not_lost(lossy: Path, tmp_path: Path) -> None:
+    whole = match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng")
+    content = (lossy / "right-path.pcapng").read_bytes()
+    blocks, at = [], 0
+    while at < len(content):
+        size = int.from_bytes(content[at + 4 : at + 8], "little")
+        blocks.append(content[at : at + size])
+        at += size
+    # Full segments of TCP: an enhanced packet block has the length on the wire, and 23 bytes into the frame
+    # the protocol. None at the end, where packets may have been on their way.
+    full = [
+        number
+        for number, block in enumerate(blocks)
+        if int.from_bytes(block[24:28], "little") == 1514 and block[28 + 23] == 6
+    ]
+    missing = full[:-200:40]
+    kept = tmp_path / "right.pcapng"
+    kept.write_bytes(b"".join(block for number, block in enumerate(blocks) if number not in missing))
+    ends = match_ends(lossy / "left-path.pcapng", kept, same_clock=True)
+    ((_, (before, _)),), ((_, (forward, _)),) = whole.flows, ends.flows
+    assert forward.missed == len(missing) > 10
+    assert forward.lost == before.lost
+    assert f"note: {forward.missed} packets arrived that the capture there missed" in "\n".join(
+        lines(ends, 0)
+    )
