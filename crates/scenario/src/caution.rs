@@ -235,7 +235,7 @@ fn warm_up(omit: Omit, flow: &Flow, end: Span) -> Option<String> {
     let longest = Span::from_ns(stop.saturating_sub(flow.start.as_ns()));
     (omit > Span::ZERO && omit >= longest).then(|| {
         format!(
-            "`omit` of {} is no shorter than the flow, {} at most: no warm-up is left out",
+            "`omit` of {} is at least as long as the flow ({} at most): no warm-up is left out",
             span(omit),
             span(longest)
         )

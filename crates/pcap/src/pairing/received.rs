@@ -1,5 +1,4 @@
-//! What a receiver has by its own acknowledgments, and what its capture shows of it: the difference is what the capture
-//! missed.
+//! Data that a receiver has by its own acknowledgments, and those that its capture shows: the capture missed the others.
 
 use std::collections::HashMap;
 
