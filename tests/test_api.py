@@ -213,6 +213,11 @@ def test_an_empty_output_is_not_the_working_directory() -> None:
             run("tuning", output="")
 
 
+def test_an_empty_path_of_a_scenario_is_not_the_working_directory() -> None:
+    with pytest.raises(ValueError, match=r"^scenario='': the path is empty"):
+        tcplab.run("")
+
+
 def test_results_are_not_overwritten(scenario: Path) -> None:
     tcplab.run(scenario, output="here")
     with pytest.raises(tcplab.ResultsError, match="already holds results"):

@@ -182,6 +182,8 @@ def _loaded(
         loaded = from_data(scenario, sets=sets, controls=Controls())
         return loaded, "scenario", dump_plan_yaml(plain(scenario))
     source = os.fspath(scenario)
+    if not source:
+        raise ValueError("scenario='': the path is empty")
     if "\n" not in source:
         source = str(located(Path(source)))
     loaded = load(source, sets, Controls())

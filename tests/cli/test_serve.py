@@ -47,6 +47,21 @@ def test_a_url_that_cannot_be_read_is_wrong_input(command: str, tcplab: Callable
         assert "internal error" not in done.stderr
 
 
+def test_an_empty_host_is_not_this_machine(tcplab: Callable[..., Ended]) -> None:
+    done = tcplab("doctor", "")
+    assert (done.returncode, "'' is not a host" in done.stderr) == (2, True), done.stderr
+
+
+def test_quantities_of_a_transfer_are_read_before_it_begins(tcplab: Callable[..., Ended]) -> None:
+    for option, value, why in (
+        ("--udp", "10", "--udp: `10` has no unit"),
+        ("--udp", "", "--udp: `` is not a rate"),
+        ("--duration", "5", "--duration: `5` has no unit"),
+    ):
+        done = tcplab("bulk", "run", "tcplab://127.0.0.1:1", option, value)
+        assert (done.returncode, why in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize("option", ["--allow", "--target"])
 def test_a_network_that_cannot_be_read_is_wrong_input(
     option: str, tcplab: Callable[..., Ended], here: Path

@@ -32,8 +32,9 @@ def run(
         str, typer.Option("--cc", metavar="NAME", help="Congestion control of the sender.")
     ] = "cubic",
     udp: Annotated[
-        str, typer.Option("--udp", metavar="RATE", help="Send UDP datagrams at this rate instead of TCP.")
-    ] = "",
+        str | None,
+        typer.Option("--udp", metavar="RATE", help="Send UDP datagrams at this rate instead of TCP."),
+    ] = None,
     output: Output = None,
     json: Json = False,
 ) -> None:
@@ -43,11 +44,15 @@ def run(
     """
     from tcplab.cli.between import run_between
     from tcplab.cli.output import say, say_json, show
+    from tcplab.cli.service import value_of_option
     from tcplab.present.summary_table import summary as shown
 
+    value_of_option(duration, "positive-time", "--duration")
+    if udp is not None:
+        value_of_option(udp, "rate", "--udp")
     # A datagram that an Ethernet carries over either version of IP.
     udp_flow = {"kind": "udp", "rate": udp, "payload": "1448 B"}
-    flow: dict[str, Any] = udp_flow if udp else {"kind": "tcp", "cc": cc}
+    flow: dict[str, Any] = {"kind": "tcp", "cc": cc} if udp is None else udp_flow
     flow |= {"streams": streams, "duration": duration}
     if reverse:
         flow |= {"from": "there", "to": "here"}

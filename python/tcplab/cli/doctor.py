@@ -18,9 +18,9 @@ EXAMPLE = "tcplab doctor"
 @guarded
 def doctor(
     host: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="[HOST]", help="Another machine: ssh://USER@HOST or tcplab://HOST:PORT."),
-    ] = "",
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check whether this machine can run the kernel engine, or another machine can run the remote engine.
@@ -33,7 +33,7 @@ def doctor(
     from tcplab.cli.output import say, say_json, table
     from tcplab.testbed.doctor import Grade, examine
 
-    found = _examine_there(host) if host else examine()
+    found = examine() if host is None else _examine_there(host)
     missing = [one for one in found if one.grade is Grade.MISSING]
     if json:
         say_json(
