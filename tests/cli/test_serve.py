@@ -52,6 +52,19 @@ def test_an_empty_host_is_not_this_machine(tcplab: Callable[..., Ended]) -> None
     assert (done.returncode, "'' is not a host" in done.stderr) == (2, True), done.stderr
 
 
+def test_an_empty_option_is_not_its_default(tcplab: Callable[..., Ended], here: Path) -> None:
+    """Of a shell's variable that is not set: it would open a service to all."""
+    for command, option in (
+        ("serve", "--bind"),
+        ("serve", "--ports"),
+        ("serve", "--max-rate"),
+        ("echo serve", "--bind"),
+        ("ui", "--bind"),
+    ):
+        done = tcplab(*command.split(), option, "")
+        assert (done.returncode, "''" in done.stderr.replace("`", "'")) == (2, True), done.stderr
+
+
 def test_quantities_of_a_transfer_are_read_before_it_begins(tcplab: Callable[..., Ended]) -> None:
     for option, value, why in (
         ("--udp", "10", "--udp: `10` has no unit"),

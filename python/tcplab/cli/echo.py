@@ -39,8 +39,8 @@ Cpus = Annotated[
 @guarded
 def serve(
     bind: Annotated[
-        str, typer.Option("--bind", metavar="ADDR", help="Address to listen on. [default: all]")
-    ] = "",
+        str | None, typer.Option("--bind", metavar="ADDR", help="Address to listen on. [default: all]")
+    ] = None,
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = PORT,
     max_clients: Annotated[
         int,
@@ -63,7 +63,7 @@ def serve(
 ) -> None:
     """Echo messages for any number of clients, until interrupted."""
     settings = {
-        "addresses": addresses_of(bind or None, port, passive=True),
+        "addresses": addresses_of(bind, port, passive=True),
         "clients": max_clients,
         "size": value_of_option(max_size, "positive-size", "--max-size"),
         "busy_poll": busy_poll,

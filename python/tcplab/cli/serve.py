@@ -18,18 +18,18 @@ EXAMPLE = "tcplab serve --allow 192.0.2.0/24 --max-rate 1Gbit/s --max-duration 6
 @guarded
 def serve(
     bind: Annotated[
-        str, typer.Option("--bind", metavar="ADDR", help="Address to listen on. [default: all]")
-    ] = "",
+        str | None, typer.Option("--bind", metavar="ADDR", help="Address to listen on. [default: all]")
+    ] = None,
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = 5230,
     ports: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--ports",
             metavar="FIRST-LAST",
             help="Ports at which flows arrive, to be opened in a firewall, for TCP and UDP."
             " [default: those that the kernel chooses]",
         ),
-    ] = "",
+    ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,8 +62,9 @@ def serve(
         str, typer.Option("--max-duration", metavar="TIME", help="Maximum duration of a run.")
     ] = "10 min",
     max_rate: Annotated[
-        str, typer.Option("--max-rate", metavar="RATE", help="Maximum rate of a flow. [default: unlimited]")
-    ] = "",
+        str | None,
+        typer.Option("--max-rate", metavar="RATE", help="Maximum rate of a flow. [default: unlimited]"),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(
@@ -83,15 +84,15 @@ def serve(
     from tcplab.engine.remote.binary import agent_command_of_a_client
 
     settings = {
-        "addresses": addresses_of(bind or None, port, passive=True),
+        "addresses": addresses_of(bind, port, passive=True),
         "directory": str((state or Path("~/.config/tcplab/serve").expanduser()).absolute()),
         "node": agent_command_of_a_client(),
         "clients": max_clients,
         "allow": _networks("--allow", allow),
-        "ports": _range(ports) if ports else None,
+        "ports": None if ports is None else _range(ports),
         "limits": {
             "duration": value_of_option(max_duration, "positive-time", "--max-duration"),
-            "rate": value_of_option(max_rate, "rate", "--max-rate") if max_rate else None,
+            "rate": None if max_rate is None else value_of_option(max_rate, "rate", "--max-rate"),
             "streams": max_streams,
             "targets": _networks("--target", target),
         },

@@ -53,7 +53,10 @@ def interrupt_on_signals() -> None:
 
 
 def addresses_of(host: str | None, port: int, *, passive: bool = False) -> list[str]:
-    """IP addresses with the port, as the agent reads them."""
+    """IP addresses with the port, as the agent reads them; all of this machine's for None."""
+    if host == "":
+        # To getaddrinfo(3) it would be all of them, too.
+        raise CommandError("'': no address: it is not the name of a host", Code.INPUT)
     flags = socket.AI_PASSIVE if passive else socket.AI_ADDRCONFIG
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)

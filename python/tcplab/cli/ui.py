@@ -48,6 +48,9 @@ def ui(
 ) -> None:
     """Draw networks, run them and watch TCP, in a browser."""
     readable(directory)
+    if not host:
+        # To bind(2) it would be all addresses.
+        raise CommandError("--bind: '' is not an address", Code.INPUT)
     try:
         from tcplab.server.app import PAGE
         from tcplab.server.serve import Settings, serve
