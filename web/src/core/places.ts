@@ -83,7 +83,8 @@ function columns(drawing: Drawing): Places {
   return found;
 }
 
-// A new node stands beside its first neighbour, or below everything.
+// A new node stands beside its first neighbour. Without one it stands below everything, two in a row and every other row
+// further right: three nodes in a line would hide a link between the outer ones.
 function beside(drawing: Drawing, known: Places): Places {
   const found: Places = { ...known };
   const free = (x: number, y: number) => {
@@ -93,12 +94,19 @@ function beside(drawing: Drawing, known: Places): Places {
     }
     return at;
   };
+  const below = () => {
+    const all = Object.values(found);
+    const left = Math.min(...all.map(({ x }) => x));
+    const bottom = Math.max(...all.map(({ y }) => y));
+    const row = all.filter(({ y }) => y === bottom).map(({ x }) => x);
+    if (row.length === 1) return free(row[0]! + COLUMN, bottom);
+    return free(row.includes(left) ? left + COLUMN / 2 : left, bottom + ROW);
+  };
   for (const { name } of drawing.nodes) {
     if (found[name]) continue;
     const link = drawing.links.find(({ ends }) => ends.includes(name) && ends.some((end) => found[end]));
     const near = link && found[link.ends.find((end) => found[end])!];
-    const left = Math.min(...Object.values(found).map((at) => at.x));
-    found[name] = near ? free(near.x + COLUMN, near.y) : free(left, Math.max(...Object.values(found).map((at) => at.y)) + ROW);
+    found[name] = near ? free(near.x + COLUMN, near.y) : below();
   }
   return found;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { align, charts, inOrderOf, type Line, reach, tints, windowAfter } from "./curves";
 import { decode, type Frame } from "./frame";
 import { draw, drawPlan } from "./network";
-import { places } from "./places";
+import { COLUMN, places, ROW } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
 import { axisEnds, base, clock, half, quantity, scaleOf, shown, ticksAround, unbroken } from "./quantity";
@@ -157,6 +157,18 @@ describe("a drawing", () => {
       expect(new Set(Object.values(found).map(({ x, y }) => `${x} ${y}`)).size).toBe(drawing.nodes.length);
       expect(found[drawing.nodes[0]!.name]).toEqual({ x: 5, y: 5 });
     }
+  });
+
+  it("puts nodes that are added one by one in no line", () => {
+    const names = ["h1", "h2", "r1", "h3", "h4"];
+    const found = names.reduce((before, _, last) => places(draw({ network: { nodes: names.slice(0, last + 1) } }), before), {});
+    expect(found).toEqual({
+      h1: { x: 0, y: 0 },
+      h2: { x: COLUMN, y: 0 },
+      r1: { x: COLUMN / 2, y: ROW },
+      h3: { x: COLUMN * 1.5, y: ROW },
+      h4: { x: 0, y: 2 * ROW },
+    });
   });
 });
 
