@@ -126,7 +126,7 @@ fn a_link_on_a_medium_names_one_and_has_a_rate() {
         Simulation::new(&parse(&plan)).err().expect("a plan that cannot be simulated").to_string()
     };
     let said = refused(&|plan| plan["links"][1]["medium"] = json!("wlan"));
-    assert_eq!(said, "links.to-a.medium: there is no medium called `wlan`");
+    assert_eq!(said, "links.to-a.medium: unknown medium `wlan`");
     let said = refused(&|plan| plan["links"][2]["forward"]["rate"] = Value::Null);
     assert_eq!(
         said,
