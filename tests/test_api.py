@@ -193,8 +193,6 @@ def test_settings_and_hosts_are_dictionaries(scenario: Path) -> None:
             run("api.yaml", set=text)
     with pytest.raises(TypeError, match="expected a dictionary"):
         tcplab.study.run("tuning", set=text)
-    with pytest.raises(tcplab.ScenarioErrors, match="unknown engine `simm`"):
-        tcplab.study.run("tuning", engines="simm")
     with pytest.raises(TypeError, match=r"^at='flows\.bulk\.cc=reno': expected a dictionary"):
         tcplab.run("api.yaml", engine="remote", at=text)
     mapping: Any = {"left": {"ssh": "left.example"}}
@@ -205,6 +203,12 @@ def test_settings_and_hosts_are_dictionaries(scenario: Path) -> None:
 def test_a_study_names_a_number_that_cannot_be(scenario: Path) -> None:
     with pytest.raises(ValueError, match=r"^repeat=0: "):
         tcplab.study.run("tuning", repeat=0)
+
+
+@pytest.mark.parametrize("engines", ["simm", ["sim", "simm"]])
+def test_an_unknown_engine_of_the_call_is_not_the_study_s(engines: str | list[str]) -> None:
+    with pytest.raises(ValueError, match=r"^unknown engine 'simm' \(engines: sim, kernel, remote\)$"):
+        tcplab.study.run("tuning", engines=engines)
 
 
 def test_an_empty_output_is_not_the_working_directory() -> None:

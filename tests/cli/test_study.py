@@ -114,6 +114,14 @@ def test_check_checks_every_cell_of_a_study(tcplab: Any, study: Any) -> None:
     assert [cell["labels"] for cell in found["cells"]] == [{"cc": "reno"}, {"cc": "cubic"}]
 
 
+@pytest.mark.parametrize("engines", ["foo", "sim,foo", "sim,"])
+def test_an_unknown_engine_of_the_command_line_is_not_the_file_s(tcplab: Any, engines: str) -> None:
+    ended = tcplab("study", "tuning", "--engine", engines, "--dry-run")
+    unknown = engines.removeprefix("sim,")
+    assert ended.returncode == 2
+    assert f"'--engine' / '-e': '{unknown}' is not one of 'sim', 'kernel', 'remote'" in ended.stderr
+
+
 def test_check_says_which_cells_the_engine_cannot_run(tcplab: Any, study: Any) -> None:
     ended = tcplab("check", study(*NO_IPERF3))
     assert ended.returncode == 3

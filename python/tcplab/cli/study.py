@@ -25,6 +25,16 @@ EXAMPLE = "tcplab study tuning --quick"
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A study's directory.", show_default=False)]
 
 
+def _engines(given: list[str] | None) -> list[str]:
+    """The engines, of which an option may name several; Typer knows no lists of a Literal."""
+    known = get_args(Engines)
+    named = [name for each in given or () for name in each.split(",")]
+    for name in named:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, known))}")
+    return named
+
+
 app = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -56,6 +66,7 @@ def run(
             metavar="<sim|kernel|remote>",
             help="The engine, or several to compare. Repeatable.",
             autocompletion=lambda: list(get_args(Engines)),
+            callback=_engines,
         ),
     ] = None,
     settings: Settings = None,
@@ -124,7 +135,7 @@ def run(
     if storage is not None and dask is None:
         raise CommandError("--storage says where the workers of --dask put results: give both", Code.INPUT)
     asked = Asked(
-        tuple(name for each in engine or () for name in each.split(",")),
+        tuple(engine or ()),
         tuple(settings or ()),
         repeat,
         seed,

@@ -156,7 +156,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
 def load_text(text: str, source: str | File, asked: Asked | None = None) -> Study:
     """The study that the file `source` has, or will have, as its text.
 
-    Raises `ScenarioErrors` with every mistake found.
+    Raises `ScenarioErrors` with every mistake found, and `UnknownEngineError` for an engine of `asked`.
     """
     asked = asked or Asked()
     path = File(source)
@@ -246,9 +246,18 @@ def description_of(path: File) -> str:
         return ""
 
 
+def _require_known(engines: Iterable[str]) -> None:
+    from tcplab import engine
+
+    for name in engines:
+        if name not in engine.names():
+            raise engine.UnknownEngineError(name)
+
+
 def _changed(file: StudyFile, asked: Asked) -> StudyFile:
     changes: dict[str, Any] = {}
     if asked.engines:
+        _require_known(asked.engines)
         changes["engine"] = asked.engines
     if asked.quick:
         quick = file.quick.among(asked.engines or file.engine)
