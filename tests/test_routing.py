@@ -153,7 +153,7 @@ flows: [{name: probe, kind: ping, from: a, to: b}]
     with pytest.raises(tcplab.ScenarioErrors) as refused:
         tcplab.check(tcplab.scenario.load(text))
     (error,) = refused.value.errors
-    assert error.message == "there is a route to `b` via `r2` already"
+    assert error.message == "duplicate route to `b` via `r2`"
     assert (error.line, error.path) == (7, "network.nodes.r1.routing.static.1")
 
 

@@ -121,7 +121,7 @@ def test_an_iperf3_server_is_tested_in_both_directions(hosts: Hosts) -> None:
             "{name: one, kind: tcp, cc: reno, duration: 1 s}\n  - {name: two, kind: tcp, cc: reno, start: %s}"
         )
         _, said = run(hosts, test % "0.5 s", peer, code=3)
-        assert "flows.two: iperf3 makes one test at a time, and that of one lasts until 1 s" in said
+        assert "flows.two: iperf3 serves one test at a time: one runs until 1 s" in said
         run(hosts, test % "2 s", peer)
         backward = "{name: bulk, from: right, to: left, kind: tcp, cc: reno, duration: 1 s}"
         made, _ = run(hosts, backward, peer)

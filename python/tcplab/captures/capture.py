@@ -65,7 +65,7 @@ class Capture:
     def series(self, flows: int | Iterable[int] | None = None) -> pl.DataFrame:
         """A row per packet of a flow, of several, or of all that it has.
 
-        Raises CaptureError if there is no flow of a number.
+        Raises CaptureError for an unknown flow.
         """
         asked = self.flows["flow"] if flows is None else flows
         # Integers of NumPy are not Python's own.

@@ -28,7 +28,7 @@ class Summary:
         """One flow by its number, as flows. Raises CaptureError if there is none."""
         found = self.flows.of_number(number)
         if not found:
-            raise CaptureError(f"{self.path}: there is no flow {number}{_which(self.flows)}")
+            raise CaptureError(f"{self.path}: unknown flow {number}{_which(self.flows)}")
         return found
 
 

@@ -171,6 +171,7 @@ def lines(ends: MatchedCaptures, width: int) -> Iterator[str]:
         for numbers, ways in ends.flows
         for way in ways
     ]
+    every = [way for _, ways in ends.flows for way in ways]
     yield from _table(rows, width)
     yield ""
     yield from wrapped(
@@ -179,20 +180,12 @@ def lines(ends: MatchedCaptures, width: int) -> Iterator[str]:
         "min to max: one-way delay",
         width,
     )
-    missed = sum(way.missed for _, ways in ends.flows for way in ways)
-    if missed:
-        yield from wrapped(
-            "",
-            f"note: {plural(missed, 'packet')} arrived that the capture there missed: they were acknowledged",
-            width,
-        )
-    unsent = sum(way.unsent for _, ways in ends.flows for way in ways)
-    if unsent:
-        yield from wrapped(
-            "",
-            f"note: {plural(unsent, 'packet')} arrived that the other capture missed when they left",
-            width,
-        )
+    for count, how in (
+        (sum(way.missed for way in every), "the capture there missed: they were acknowledged"),
+        (sum(way.unsent for way in every), "the other capture missed when they left"),
+    ):
+        if count:
+            yield from wrapped("", f"note: {plural(count, 'packet')} arrived that {how}", width)
 
 
 def _quantiles(delay: Spread | None) -> tuple[float, float, float, float]:

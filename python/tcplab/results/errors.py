@@ -45,6 +45,6 @@ class ResultsError(Exception):
 
 
 def require_directory(path: Path) -> None:
-    """Raise ResultsError where there is no such directory, as of results that have moved."""
+    """Raise ResultsError unless this is a directory: results may have moved."""
     if not path.is_dir():
         raise ResultsError(path, "no such directory")

@@ -61,8 +61,7 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             let is_same = |other: &StaticRoute| (&other.to, &other.via) == (&route.to, &route.via);
             if routing.static_routes[..number].iter().any(is_same) {
                 // FRR has one route of these, with the last distance.
-                let message =
-                    format!("there is a route to {} via {} already", quoted(&route.to), quoted(&route.via));
+                let message = format!("duplicate route to {} via {}", quoted(&route.to), quoted(&route.via));
                 found.push(Finding::new(place, message));
             }
         }

@@ -47,7 +47,7 @@ def test_the_series_of_a_flow_that_there_is_not_is_not_empty(lossy: Path) -> Non
     number = capture.flows["flow"].to_numpy()[0]
     assert capture.series(number).equals(capture.series(int(number)))
     for flows in (99, [1, 99]):
-        with pytest.raises(CaptureError, match=r"there is no flow 99: there are 1 to 2"):
+        with pytest.raises(CaptureError, match=r"unknown flow 99: there are 1 to 2"):
             capture.series(flows)
 
 

@@ -84,9 +84,8 @@ def _tests_at_a_time(plan: Plan, places: Mapping[str, Place]) -> Iterator[Proble
             before = busy.setdefault(flow[end], flow)
             stop = before.get("stop") or plan["duration"]
             if before is not flow and before.get("bytes") is None and flow["start"] < stop:
-                until = f"that of {before['name']} lasts until {stop / 1e9:g} s"
-                where, fix = f"flows.{flow['name']}", "start it later, or at another host"
-                yield Problem(where, f"iperf3 makes one test at a time, and {until}", fix)
+                message = f"iperf3 serves one test at a time: {before['name']} runs until {stop / 1e9:g} s"
+                yield Problem(f"flows.{flow['name']}", message, "start it later, or use another server")
             busy[flow[end]] = flow
 
 
@@ -97,7 +96,7 @@ def _captures(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     others = ", ".join(name for name in nodes if name not in served)
     for name in served:
         fix = f"capture at the others: nodes: [{others}]" if others else "connect by ssh"
-        yield Problem("capture", f"`tcplab serve` makes no captures, and {name} runs it", fix)
+        yield Problem("capture", f"{name} runs `tcplab serve`, which makes no captures", fix)
 
 
 def _ends(flow: Flow, source: Place, destination: Place) -> Iterator[Problem]:

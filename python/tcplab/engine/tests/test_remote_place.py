@@ -36,7 +36,7 @@ def test_a_capture_at_a_service_is_refused_before_the_run() -> None:
     chosen = engine.load("remote", {"left": "local:", "right": "tcplab://right"})
     [problem] = [one for one in chosen.check(expand(from_data(scenario))) if one.where == "capture"]
     assert problem.fatal
-    assert problem.message == "`tcplab serve` makes no captures, and right runs it"
+    assert problem.message == "right runs `tcplab serve`, which makes no captures"
     assert problem.fix == "capture at the others: nodes: [left]"
     alone = expand(from_data({**scenario, "capture": {"what": "headers", "nodes": ["left"]}}))
     assert [one for one in chosen.check(alone) if one.where == "capture"] == []
