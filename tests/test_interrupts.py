@@ -1,13 +1,24 @@
-"""Signals while the main thread waits for runs."""
+"""Signals while the main thread waits for runs, or does something meanwhile."""
 
 import signal
 import threading
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tcplab import engine, runner
+from tcplab.progress import Silent
 from tcplab.runner import stopping_on_signals, waited
+from tcplab.scenario import from_data
+
+SCENARIO = {
+    "tcplab": 1,
+    "name": "short",
+    "network": {"path": {"rate": "10 Mbit/s", "rtt": "20 ms"}},
+    "flows": [{"name": "bulk", "kind": "tcp", "duration": "1 s"}],
+}
 
 
 @pytest.fixture
@@ -62,3 +73,19 @@ def test_nohup_stays_so() -> None:
         assert not stop.is_set()
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_what_is_done_meanwhile_is_done_whole(tmp_path: Path) -> None:
+    """An import into which the exception comes may end with another one: numpy's with an ImportError."""
+    steps: list[str] = []
+
+    def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        steps.append("done")
+
+    prepared = runner.prepare(from_data(SCENARIO), source="short", engine=engine.load("sim"))
+    batch = [(prepared, runner.claim(prepared, tmp_path / "out"))]
+    with pytest.raises(KeyboardInterrupt):
+        runner.execute(batch, watcher=Silent(), meanwhile=interrupted)
+    assert steps == ["done"]

@@ -265,7 +265,8 @@ def execute(
     """Run every repetition of every scenario into its directory, which `claim` has made.
 
     A run that is overloaded is made again, `attempts` times at most (`tcplab.attempts`). `meanwhile` is
-    called once they run, unless it could disturb them: for an engine whose time is not the clock's.
+    called once they run, unless it could disturb them: for an engine whose time is not the clock's. A second
+    Ctrl-C waits for its end: an import that an exception ends may end with another one, as numpy's does.
 
     On Ctrl-C the running repetitions stop, write what they have and are marked interrupted, and the others
     are not started; a second Ctrl-C raises KeyboardInterrupt at once. Raises ResultsError when results
@@ -288,7 +289,8 @@ def execute(
             for prepared, run in tasks:
                 futures[pool.submit(_repeat, prepared, run, watcher, stop, attempts)] = run.result_dir
             if meanwhile is not None and not any(prepared.engine.exclusive for prepared, _ in batch):
-                meanwhile()
+                with _MAIN_THREAD.undisturbed():
+                    meanwhile()
             pending = set(futures)
             while pending:
                 ended, pending = waited(pending, _TICK)
@@ -407,10 +409,20 @@ def _execute(
 
 @dataclass
 class _MainThread:
-    """Whether it waits for futures, and whether KeyboardInterrupt is to be raised after the wait."""
+    """Whether no exception may come now, and whether KeyboardInterrupt is to be raised afterwards."""
 
-    is_waiting: bool = False
+    is_busy: bool = False
     is_due: bool = False
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Let the KeyboardInterrupt of `stopping_on_signals` come at the end."""
+        self.is_busy = True
+        try:
+            yield
+        finally:
+            self.is_busy = False
+        self.interrupt()
 
     def interrupt(self) -> None:
         if self.is_due:
@@ -425,17 +437,12 @@ def waited(futures: Iterable[Future[_T]], timeout: float) -> tuple[set[Future[_T
     """Wait for the first of some futures; those that are done, and the others.
 
     An exception out of a signal handler can find the standard library between two steps with a lock: it then
-    ends with "release unlocked lock". So the KeyboardInterrupt of `stopping_on_signals` comes after the wait.
+    ends with "release unlocked lock".
     """
     if threading.current_thread() is not threading.main_thread():
         return wait(futures, timeout=timeout, return_when=FIRST_COMPLETED)
-    _MAIN_THREAD.is_waiting = True
-    try:
-        done = wait(futures, timeout=timeout, return_when=FIRST_COMPLETED)
-    finally:
-        _MAIN_THREAD.is_waiting = False
-    _MAIN_THREAD.interrupt()
-    return done
+    with _MAIN_THREAD.undisturbed():
+        return wait(futures, timeout=timeout, return_when=FIRST_COMPLETED)
 
 
 @contextmanager
@@ -455,7 +462,7 @@ def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
             stop.set()
         elif number != signal.SIGINT:
             return
-        elif _MAIN_THREAD.is_waiting or not stop.is_set():
+        elif _MAIN_THREAD.is_busy or not stop.is_set():
             # Not set: this is within the first signal's handler, which holds the event's lock.
             _MAIN_THREAD.is_due = True
         else:
