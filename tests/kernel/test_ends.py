@@ -226,3 +226,28 @@ def test_every_connection_is_established_and_closed_by_a_handshake(
     assert not done.intervals.select("flow", "stream", "time").is_duplicated().any()
     begin = done.intervals.select("flow", "stream", pl.col("time") - pl.col("duration"))
     assert not begin.is_duplicated().any()
+
+
+def test_a_connection_that_tcp_gives_up_is_aborted_and_the_run_is_done(run: Callable[..., Run]) -> None:
+    """Here 1.4 s after the first timeout (`tcp_retries2` = 2)."""
+    patience = {"net.ipv4.tcp_retries2": 2}
+    link = {"name": "link", "ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "10 ms"}
+    network = {
+        "nodes": [{"name": name, "sysctls": patience} for name in "ab"],
+        "links": [link | {"at": {"1 s": {"loss": "100 %"}}}],
+    }
+    flows = [
+        {"name": "bulk", "kind": "tcp"},
+        {"name": "request", "kind": "request", "request": "200 B", "response": "100 kB"},
+        {"name": "echo", "kind": "echo", "sizes": ["100 B"]},
+    ]
+    pair = {"from": "a", "to": "b", "cc": "cubic"}
+    done = run(network, [flow | pair for flow in flows], engine="kernel", duration="7 s")
+    assert done.manifest.status == "done"
+    assert not done.flows["complete"].any()
+    assert done.flows["bytes_received"].min() > 0
+    aborted = done.events.filter(pl.col("event") == "aborted")
+    assert set(aborted["flow"]) == {flow["name"] for flow in flows}
+    said = " ".join(done.warnings)
+    assert all(f"{name}: TCP gave up stream 0" in said for name in ("bulk", "request")), said
+    assert said.count("(os error 110)") >= 3

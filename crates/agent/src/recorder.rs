@@ -386,6 +386,10 @@ impl Sink for Recorder {
     }
 
     fn failed(&self, flow: &Flow, error: &TrafficError) {
+        if error.is_timeout() {
+            // The network's doing, which is what is measured.
+            return self.warning(format!("{}: {error}", flow.name), error.hint());
+        }
         output::emit(&serde_json::json!({
             "event": "error", "flow": flow.name, "message": error.to_string(), "hint": error.hint(),
             "reset": error.is_reset(),

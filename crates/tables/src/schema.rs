@@ -83,7 +83,8 @@ table! {
     cpu_sender: Option<f64> ["s"],
     /// CPU time of the receiver.
     cpu_receiver: Option<f64> ["s"],
-    /// The stream did all it was asked to (false: its `stop` or the end of the run came first, or it never connected).
+    /// The stream did all it was asked to (false: its `stop`, the end of the run or an `aborted` came first, or it never
+    /// connected).
     complete: bool,
 }
 

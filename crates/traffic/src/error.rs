@@ -23,6 +23,8 @@ pub enum TrafficError {
     Option { option: &'static str, value: u64, source: io::Error },
     #[error("stream {stream} to {address} broke: {source}")]
     Broken { stream: u64, address: SocketAddr, source: io::Error },
+    #[error("TCP gave up stream {stream} to {address}: {source}")]
+    TimedOut { stream: u64, address: SocketAddr, source: io::Error },
     #[error("{given} ports for {streams} streams")]
     Ports { given: usize, streams: u32 },
     #[error("a payload of {payload} bytes: must be {min} to {max}")]
@@ -50,6 +52,25 @@ impl TrafficError {
     pub fn is_reset(&self) -> bool {
         let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
         matches!(self, TrafficError::Broken { source, .. } if kinds.contains(&source.kind()))
+    }
+
+    /// Why a TCP connection that was open ended: `TimedOut` where TCP gave it up because nothing was acknowledged for too
+    /// long (tcp(7), `tcp_retries2`). Its error is then that of an ICMP message, if one came meanwhile.
+    pub(crate) fn of_connection(stream: u64, address: SocketAddr, source: io::Error) -> TrafficError {
+        if is_timeout(&source) {
+            TrafficError::TimedOut { stream, address, source }
+        } else {
+            TrafficError::Broken { stream, address, source }
+        }
+    }
+
+    /// Whether TCP gave up a connection that was open.
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            TrafficError::TimedOut { .. } => true,
+            TrafficError::Echo(error) | TrafficError::EchoServer { source: error, .. } => error.is_timeout(),
+            _ => false,
+        }
     }
 
     /// How to fix it.
@@ -80,6 +101,9 @@ impl TrafficError {
             },
             TrafficError::Option { option: "TCP_MAXSEG", .. } => "an MSS lies between 88 and 32767".into(),
             TrafficError::Option { .. } => "choose another value".into(),
+            TrafficError::TimedOut { .. } => {
+                "the sysctl net.ipv4.tcp_retries2 of the host sets for how long TCP tries".into()
+            }
             TrafficError::Broken { .. } => "see what the other end reported".into(),
             TrafficError::Ports { .. } => "give one port a stream".into(),
             TrafficError::Payload { .. } => "choose a payload within these bounds".into(),
@@ -92,6 +116,12 @@ impl TrafficError {
             TrafficError::Iperf3Failed { .. } => "run the flow without `generator: iperf3` to compare".into(),
         }
     }
+}
+
+/// Whether a call on a connected socket failed because TCP has given up.
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{HostUnreachable, NetworkUnreachable, TimedOut};
+    [TimedOut, HostUnreachable, NetworkUnreachable].contains(&error.kind())
 }
 
 #[cfg(test)]

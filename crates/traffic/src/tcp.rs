@@ -15,6 +15,7 @@ use tcplab_probe::{TcpInfo, clock};
 
 use crate::conversation::Conversation;
 use crate::counter::Counter;
+use crate::error::is_timeout;
 use crate::socket::{self, ATTENTION, Clamped};
 use crate::{Context, End, Role, SocketOptions, Summary, Totals, TrafficError, bulk};
 
@@ -334,7 +335,7 @@ impl Task<'_> {
         } else if closed {
             self.context.sink.event(&self.end.flow, ended, stream.number, "closed", None);
         }
-        let broken = |source| TrafficError::Broken { stream: stream.number, address, source };
+        let broken = |source| TrafficError::of_connection(stream.number, address, source);
         written.and(drained).map(|_| ()).map_err(broken)
     }
 
@@ -408,7 +409,11 @@ impl Task<'_> {
                 ..sent
             },
         );
-        read.map(|_| ()).map_err(|source| TrafficError::Broken { stream: stream.number, address, source })
+        if read.as_ref().is_err_and(is_timeout) {
+            // Otherwise the sender, which is the other end, reports how the connection ends.
+            self.context.sink.event(&self.end.flow, ended, stream.number, "aborted", None);
+        }
+        read.map(|_| ()).map_err(|source| TrafficError::of_connection(stream.number, address, source))
     }
 }
 
@@ -474,7 +479,7 @@ pub(crate) fn ports(socket: &Socket) -> (u16, u16) {
     (port(socket.local_addr()), port(socket.peer_addr()))
 }
 
-/// Whether a call ended for want of anything to do.
+/// Whether a call ended for want of anything to do. (`TimedOut` is ETIMEDOUT: TCP has given the connection up.)
 pub(crate) fn waited(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

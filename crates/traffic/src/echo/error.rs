@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use super::framed_io::Broken;
 use super::wire::VERSION;
+use crate::error::is_timeout;
 
 /// Why a client ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,11 @@ impl EchoError {
             EchoError::Pin { .. } => "choose CPUs that exist and that this process may use".into(),
             EchoError::Option { .. } => "choose another value".into(),
         }
+    }
+
+    /// Whether TCP gave up the connection.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, EchoError::Lost { source: Broken::Io(source), .. } if is_timeout(source))
     }
 
     /// Whether it only means that the run was ended.
