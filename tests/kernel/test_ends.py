@@ -251,3 +251,14 @@ def test_a_connection_that_tcp_gives_up_is_aborted_and_the_run_is_done(run: Call
     said = " ".join(done.warnings)
     assert all(f"{name}: TCP gave up stream 0" in said for name in ("bulk", "request")), said
     assert said.count("(os error 110)") >= 3
+
+
+def test_an_echo_flow_waits_for_the_network_unless_it_has_a_timeout(run: Callable[..., Run]) -> None:
+    link = {"name": "link", "ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "10 ms"}
+    cut = {"1 s": {"loss": "100 %"}, "2 s": {"loss": "0 %"}}
+    flows: list[dict[str, Any]] = [{"name": "patient"}, {"name": "brief", "timeout": "500 ms"}]
+    work = {"kind": "echo", "from": "a", "to": "b", "sizes": ["100 B"], "iterations": 100}
+    network = {"nodes": ["a", "b"], "links": [link | {"at": cut}]}
+    done = run(network, [flow | work for flow in flows], engine="kernel", timeout="30 s")
+    assert dict(done.flows.select("flow", "complete").iter_rows()) == {"patient": True, "brief": False}
+    assert "brief: client 0" in " ".join(done.warnings)

@@ -64,7 +64,7 @@ impl TrafficError {
         }
     }
 
-    /// Whether TCP gave up a connection that was open.
+    /// Whether a connection that was open ended because nothing came for too long.
     pub fn is_timeout(&self) -> bool {
         match self {
             TrafficError::TimedOut { .. } => true,

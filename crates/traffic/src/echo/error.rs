@@ -42,7 +42,7 @@ impl EchoError {
                 )
             }
             EchoError::NoAnswer { .. } => {
-                "see whether the server is overloaded, or allow --timeout more".into()
+                "see whether the server is overloaded; a slow path needs a longer timeout".into()
             }
             EchoError::Foreign { .. } => "give the port of `tcplab echo serve`".into(),
             EchoError::Refused { version, .. } if *version != VERSION => {
@@ -50,7 +50,7 @@ impl EchoError {
             }
             EchoError::Refused { .. } => "ask for less, or start the server with higher limits".into(),
             EchoError::Lost { source: Broken::Stalled { .. }, .. } => {
-                "see whether the server still runs; a slow path needs a longer --timeout".into()
+                "see whether the server still runs; a slow path needs a longer timeout".into()
             }
             EchoError::Lost { .. } => "see what the server reported".into(),
             EchoError::Wrong { .. } => "something between the two changes what is sent".into(),
@@ -59,9 +59,16 @@ impl EchoError {
         }
     }
 
-    /// Whether TCP gave up the connection.
+    /// Whether nothing came for too long: for this end, or for TCP.
     pub fn is_timeout(&self) -> bool {
-        matches!(self, EchoError::Lost { source: Broken::Io(source), .. } if is_timeout(source))
+        let (EchoError::Lost { source, .. } | EchoError::NoAnswer { source, .. }) = self else {
+            return false;
+        };
+        match source {
+            Broken::Stalled { .. } => true,
+            Broken::Io(error) => is_timeout(error),
+            Broken::Closed { .. } | Broken::Over => false,
+        }
     }
 
     /// Whether it only means that the run was ended.

@@ -36,8 +36,8 @@ pub(crate) struct Echo {
     #[serde(default)]
     #[schemars(with = "Option<kinds::TimeSpan>")]
     pub(crate) interval: u64,
-    /// How long a message may take to come back where it is real (default 10 s).
-    #[serde(default = "ten_seconds")]
+    /// How long a message may take to come back where it is real (default 15 min: about as long as TCP tries).
+    #[serde(default = "quarter_of_an_hour")]
     #[schemars(with = "Option<kinds::PositiveMoment>")]
     pub(crate) timeout: u64,
     /// Both ends poll instead of sleeping where they are real (default off).
@@ -57,8 +57,8 @@ fn thousand() -> u64 {
     1000
 }
 
-fn ten_seconds() -> u64 {
-    10_000_000_000
+fn quarter_of_an_hour() -> u64 {
+    900_000_000_000
 }
 
 impl Written for Echo {
