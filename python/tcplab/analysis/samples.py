@@ -189,8 +189,8 @@ class Samples:
 
         A receiver knows of a loss by the next datagram, which may come long after the lost one. So losses
         are divided by arrivals and losses, not by what was sent meanwhile. Those behind the last arrival may
-        be known only when the flow has ended. Where no datagram comes of a stream, all that it sent is lost
-        that could have come before the run's end.
+        be known only when the flow has ended. Of what was sent after it, all is lost that could have come
+        before the run's end.
         """
         planned = self.plan_flow(flow)
         payload = planned.get("payload") if planned else None
@@ -200,18 +200,30 @@ class Samples:
         rows = rows.filter(pl.col("time") > start)
         if rows["lost"].null_count() == len(rows):
             return math.nan
-        delay = sum(int(settings(self.plan, hop).get("delay") or 0) for hop in data_path(self.plan, planned))
-        could_arrive = pl.col("time") - pl.col("duration") < self.plan["duration"] - delay
-        sent = pl.col("bytes_sent").filter(could_arrive)
-        streams = rows.group_by("stream").agg(sent.sum(), pl.col("bytes_received", "lost").sum())
+        begin = pl.col("time") - pl.col("duration")
+        last = pl.col("time").filter(pl.col("bytes_received") > 0).max().over("stream")
+        is_behind = (begin >= last.fill_null(0)).alias("is_behind")
+        could_arrive = (begin < self.plan["duration"] - self._longest_way(planned)).alias("could_arrive")
+        sent = pl.col("bytes_sent").filter("is_behind", "could_arrive").sum() / payload
         # A late datagram takes back a loss, which may have been counted before `start`.
-        lost = pl.col("lost").clip(lower_bound=0)
-        known = pl.col("bytes_received") / payload + lost
-        is_silent, sent = pl.col("bytes_received") == 0, pl.col("bytes_sent") / payload
-        known = pl.when(is_silent).then(pl.max_horizontal(sent, lost)).otherwise(known)
-        lost = pl.when(is_silent).then(known).otherwise(lost)
-        all_known, all_lost = streams.select(known.sum().alias("known"), lost.sum()).row(0)
-        return float(all_lost / all_known) if all_known else math.nan
+        lost = pl.col("lost").filter(~pl.col("is_behind")).sum().clip(lower_bound=0)
+        found = pl.col("lost").filter("is_behind").sum()
+        streams = rows.with_columns(is_behind, could_arrive).group_by("stream")
+        losses = lost + pl.max_horizontal(sent, found)
+        all_lost, came = (
+            streams.agg(losses.alias("lost"), pl.col("bytes_received").sum() / payload)
+            .select(pl.col("lost").sum(), pl.col("bytes_received").sum())
+            .row(0)
+        )
+        known = all_lost + came
+        return float(all_lost / known) if known else math.nan
+
+    def _longest_way(self, flow: Flow) -> float:
+        """Delays of the path of a flow's data, and the longest waits in its queues that were sampled, ns."""
+        path = data_path(self.plan, flow)
+        delay = sum(int(settings(self.plan, hop).get("delay") or 0) for hop in path)
+        waits = (self.waits(hop, 0.0, self.plan["duration"]).mean for hop in path)
+        return delay + sum(float(np.max(wait, initial=0.0)) for wait in waits)
 
     @once
     def goodput(self, flow: str, stream: int | None = None) -> Series:

@@ -536,6 +536,17 @@ def test_all_datagrams_of_a_stream_that_nothing_comes_of_are_lost(tmp_path: Path
     assert row.figures["loss_rate"].value == 1.0
 
 
+def test_datagrams_sent_after_the_last_arrival_are_lost_though_no_later_one_shows_it(tmp_path: Path) -> None:
+    """As after a failure that outlasts the run."""
+    made = plan({"one": "none"}, seconds=4)
+    made["flows"][0] |= {"kind": "udp", "payload": 1000}
+    whole = span("one", 0, 4 * SECOND, kind="udp", segments_sent=400, losses_true=310)
+    rates = seconds("one", {1: 7.2e5, 2: 0.0, 3: 0.0, 4: 0.0}, bytes_sent=100_000)
+    intervals = [{**row, "lost": lost} for row, lost in zip(rates, (10, 0, 0, 0), strict=True)]
+    (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=0).flows
+    assert row.figures["loss_rate"].value == pytest.approx(310 / 400)
+
+
 def test_datagrams_on_their_way_when_the_run_ends_are_not_lost(tmp_path: Path) -> None:
     made = plan({"one": "none"}, seconds=2)
     made["flows"][0] |= {"kind": "udp", "payload": 1000}
