@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval, welch
+from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval
 from tcplab.quantities import plural
 from tcplab.study.expect import Expression, Figure, Operation
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale
 from tcplab.tune.knobs import UNCHANGED
-from tcplab.tune.race import Placed
+from tcplab.tune.race import Placed, p_value
 from tcplab.tune.tune import Goal, Tuned, named
 
 
@@ -49,13 +49,20 @@ def justification(tuned: Tuned) -> list[str]:
         )
     plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {UNCHANGED}), None)
     if plain is not None and plain.label != best.label and len(plain.measured.goal):
-        test = welch(plain.measured.goal, best.measured.goal, tuned.level)
-        change = test.difference.value / abs(float(plain.measured.goal.mean())) * 100
-        sure = "" if math.isnan(test.p) else f" (p {test.p:.2g})"
-        sure = f" ({DETERMINISTIC})" if test.test == DETERMINISTIC else sure
-        said.append(f"Compared with the unchanged scenario: {change:+.1f} %{sure}.")
+        said.append(f"Compared with the unchanged scenario: {_change(tuned, plain, best)}.")
     said.append(_reliability(tuned, best))
     return said
+
+
+def _change(tuned: Tuned, plain: Placed, best: Placed) -> str:
+    """The change of the metric: `-43.3 % (p 0.01)` where it is minimized."""
+    before, after = (tuned.goal.sign * float(one.measured.goal.mean()) for one in (plain, best))
+    p = p_value(plain.measured.goal, best.measured.goal)
+    sure = "" if math.isnan(p) else f" (p {p:.2g})" if p > 0 else f" ({DETERMINISTIC})"
+    if before == 0:
+        had = goal_text(tuned.goal, plain, tuned.level)
+        return f"{goal_text(tuned.goal, best, tuned.level)}, where it has {had}{sure}"
+    return f"{(after - before) / abs(before) * 100:+.1f} %{sure}"
 
 
 def _reliability(tuned: Tuned, best: Placed) -> str:

@@ -124,23 +124,26 @@ def _leaving(
 
 
 def _p(own: Array, best: Array) -> float:
-    """The one-sided p value of `own` being at least as good as `best`; NaN for single values.
+    """The one-sided p value of `own` being at least as good as `best`; NaN for single values."""
+    return p_value(own, best) / 2 if best.mean() > own.mean() else 1.0
+
+
+def p_value(a: Array, b: Array) -> float:
+    """The two-sided p value of equal means; NaN for single values.
 
     By Welch's test where both vary. A deterministic one is taken as exact: p is that of the other's t-test
     against it, or 0 where both are deterministic.
     """
-    if not best.mean() > own.mean():
-        return 1.0
-    if len(own) < 2 or len(best) < 2:
+    if len(a) < 2 or len(b) < 2:
         return math.nan
-    fixed = [deterministic(own), deterministic(best)]
+    fixed = [deterministic(a), deterministic(b)]
     if all(fixed):
         return 0.0
     if not any(fixed):
-        return welch(own, best).p / 2
-    varied, exact = (own, best) if fixed[1] else (best, own)
+        return welch(a, b).p
+    varied, exact = (a, b) if fixed[1] else (b, a)
     t = abs(float(varied.mean() - exact.mean())) * math.sqrt(len(varied)) / float(varied.std(ddof=1))
-    return float(stdtr(len(varied) - 1, -t))
+    return 2 * float(stdtr(len(varied) - 1, -t))
 
 
 def _mean(one: Measured) -> float:

@@ -117,6 +117,26 @@ def test_reliability_is_that_of_goal_and_constraints_together(
     assert ("±" in said[0]) is (len(set(goal)) > 1)
 
 
+@pytest.mark.parametrize(
+    ("goal", "before", "after", "change"),
+    [
+        ("goodput", [10e6, 10e6], [15e6, 15e6], "+50.0 % (deterministic)"),
+        ("minimize rtt.p95", [40e6, 40e6], [30e6, 30e6], "-25.0 % (deterministic)"),
+        ("minimize rtt.p95", [40e6, 40e6], [29e6, 30e6, 31e6], "-25.0 % (p 0.0033)"),
+        ("minimize retransmits", [0, 0], [4, 4], "4.000 segments, where it has 0.000 segments (deterministic)"),
+    ],
+)
+def test_the_change_is_of_the_metric(
+    tmp_path: Path, goal: str, before: list[float], after: list[float], change: str
+) -> None:
+    expression, sign = parse_goal(goal)
+    plain = Placed("a", Measured(sign * np.array(before), True), 1, "fails a constraint")
+    best = Placed("b", Measured(sign * np.array(after), True), None, "")
+    labels = {"a": {"cc": "unchanged"}, "b": {"cc": "bbr1"}}
+    found = Tuned(tmp_path, (), Goal(goal, expression, sign, ()), (best, plain), best, labels, pl.DataFrame())
+    assert justification(found)[1] == f"Compared with the unchanged scenario: {change}."
+
+
 PLAN: Any = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "udp"}]}
 
 
