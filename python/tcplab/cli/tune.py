@@ -120,10 +120,10 @@ def _tuning(
 ) -> Tuning:
     from tcplab.cli.writing import naming
     from tcplab.shipped import located
-    from tcplab.tune.knobs import KnobError
+    from tcplab.tune.knobs import KnobError, listed
     from tcplab.tune.tune import Tuning
 
-    knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
+    knobs = [knob for text in over for knob in listed(text)]
     if not knobs:
         raise CommandError("--over: a parameter is missing, such as cc or window='64 KiB|1 MiB'", Code.INPUT)
     try:

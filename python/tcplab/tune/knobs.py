@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,13 +58,27 @@ _KNOWN: dict[str, _Known] = {
 NAMES = tuple(_KNOWN)
 
 
+def listed(text: str) -> list[str]:
+    """Knobs that commas separate; those within braces and brackets belong to a value."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "{[") - (character in "}]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
 def read(over: Sequence[str], plan: Plan) -> list[Knob]:
     """Knobs as a command line names them: `window`, `cc=cubic|bbr1`, or a path, `flows.a.cc=cubic|bbr1`.
 
-    A known knob without values is tried at its usual ones, and as the scenario has it. Raises `KnobError`.
+    A known knob without values is tried at its usual ones, and as the scenario has it. A path is called by its
+    last key, or as a whole where others end in the same. Raises `KnobError`.
     """
     from tcplab.study.grid import label_of
 
+    keys = Counter(text.partition("=")[0].strip().rsplit(".", 1)[-1] for text in over)
     knobs = []
     for text in over:
         name, equals, given = (part.strip() for part in text.partition("="))
@@ -86,7 +101,8 @@ def read(over: Sequence[str], plan: Plan) -> list[Knob]:
             raise KnobError(f"`{text}`: a value is missing; write {name}=A|B")
         labelled = {label_of(value): dict.fromkeys(paths, value) for value in values}
         as_given: dict[str, dict[str, Any]] = {} if equals else {UNCHANGED: {}}
-        knobs.append(Knob(name.rsplit(".", 1)[-1], {**as_given, **labelled}))
+        key = name.rsplit(".", 1)[-1]
+        knobs.append(Knob(key if keys[key] == 1 else name, {**as_given, **labelled}))
     names = [knob.name for knob in knobs]
     for name in names:
         if names.count(name) > 1:

@@ -10,7 +10,7 @@ from tcplab.study.grid import Cell
 from tcplab.study.task import Made
 from tcplab.tune.advice import advice
 from tcplab.tune.findings import goal_text, justification
-from tcplab.tune.knobs import KnobError, read
+from tcplab.tune.knobs import KnobError, listed, read
 from tcplab.tune.race import Measured, Placed
 from tcplab.tune.tune import Goal, Tuned, Tuning
 
@@ -152,6 +152,16 @@ def test_a_path_with_values_is_a_knob() -> None:
     assert knob.values["200 ms"] == {"network.path.queue": "200 ms"}
 
 
+def test_paths_that_end_in_the_same_key_are_called_as_a_whole() -> None:
+    first, second, mss = read(["flows.a.cc=reno|cubic", "flows.b.cc=reno", "network.hosts.mss=536 B"], PLAN)
+    assert (first.name, second.name, mss.name) == ("flows.a.cc", "flows.b.cc", "mss")
+
+
+def test_a_value_with_commas_is_one() -> None:
+    queue = "network.path.queue={kind: codel}|{kind: prio, bands: [{dscp: [ef, af41]}, {limit: 9 packets}]}"
+    assert listed(f"cc , {queue},window=64 KiB|1 MiB,") == ["cc", queue, "window=64 KiB|1 MiB"]
+
+
 @pytest.mark.parametrize(
     ("over", "message"),
     [
@@ -159,6 +169,7 @@ def test_a_path_with_values_is_a_knob() -> None:
         (["network.path.queue"], "a path with values"),
         (["cc=cubic|"], "a value is missing"),
         (["cc", "cc=reno"], "parameter `cc` is named twice"),
+        (["flows.a.cc=reno", "flows.a.cc=cubic"], "parameter `flows.a.cc` is named twice"),
     ],
 )
 def test_an_unknown_parameter_is_reported(over: list[str], message: str) -> None:
