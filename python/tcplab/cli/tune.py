@@ -121,7 +121,7 @@ def _tuning(
     from tcplab.cli.writing import naming
     from tcplab.shipped import located
     from tcplab.tune.knobs import KnobError, listed
-    from tcplab.tune.tune import Tuning
+    from tcplab.tune.tune import GoalError, Tuning
 
     knobs = [knob for text in over for knob in listed(text)]
     if not knobs:
@@ -131,7 +131,7 @@ def _tuning(
             return Tuning(
                 located(scenario), knobs, goal, place, sets=settings or (), level=level, chosen=chosen
             )
-    except KnobError as problem:
+    except (KnobError, GoalError) as problem:
         raise CommandError(str(problem), Code.INPUT) from None
 
 

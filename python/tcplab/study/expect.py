@@ -166,6 +166,7 @@ def parse_goal(text: str) -> tuple[Expression, int]:
         raise ExpectationError(f"`{reader.peek()}` after the end of the goal")
     if not any(True for _ in figures(goal)):
         raise ExpectationError("the goal names no metric", "goodput")
+    unit_of(goal)
     return goal, sign
 
 

@@ -82,4 +82,9 @@ def metric_scale(unit: str, share: bool, values: Sequence[float]) -> Scale:
         case "B":
             return size_scale(finite)
         case _:
-            return Scale(unit, 1.0, 3 if max(finite, default=0) < 10 else 0)
+            return Scale(unit, 1.0, _decimals(max(map(abs, finite), default=0.0)))
+
+
+def _decimals(largest: float) -> int:
+    """Three below 10; of a small quotient of two metrics as many as its three digits need."""
+    return 0 if largest >= 10 else 3 if largest >= 0.001 or largest == 0 else 2 - math.floor(math.log10(largest))

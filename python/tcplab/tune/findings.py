@@ -8,8 +8,7 @@ import numpy as np
 
 from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval
 from tcplab.quantities import plural
-from tcplab.study.expect import Expression, Figure, Operation
-from tcplab.study.metrics import METRICS
+from tcplab.study.expect import Expression, figures, unit_of
 from tcplab.study.scale import metric_scale
 from tcplab.tune.knobs import UNCHANGED
 from tcplab.tune.race import Placed, p_value
@@ -84,9 +83,7 @@ def confirmation(tuned: Tuned) -> list[str]:
     failed = next((one.message for one in tuned.confirmed if one.status == "failed"), "")
     if failed:
         return [f"Not confirmed: {failed}"]
-    figure = next((f for f in _figures(tuned.goal.expression)), None)
-    if figure is None:
-        return []
+    figure = next(figures(tuned.goal.expression))
     values: dict[str, list[float]] = {}
     for one in tuned.confirmed:
         row = next((row for row in one.rows if row["flow"] == figure.flow), None)
@@ -103,19 +100,9 @@ def confirmation(tuned: Tuned) -> list[str]:
     ]
 
 
-def _figures(expression: Expression) -> list[Figure]:
-    from tcplab.study.expect import figures
-
-    return list(figures(expression))
-
-
 def _unit(expression: Expression) -> tuple[str, bool]:
-    if isinstance(expression, Figure):
-        metric = METRICS[expression.metric]
-        return metric.unit, metric.share
-    if isinstance(expression, Operation) and expression.operator in "+-":
-        return _unit(expression.left)
-    return "", False
+    unit = unit_of(expression)
+    return ("", True) if unit == "share" else (unit, False)
 
 
 def _named(tuned: Tuned, one: Placed) -> str:

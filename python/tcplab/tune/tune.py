@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import math
 import threading
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from tcplab.plan.yaml_text import dump_plan_yaml
+from tcplab.plan.types import Plan
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
@@ -46,6 +48,10 @@ class Goal:
     sign: int
     """1: maximize it; -1: minimize it."""
     constraints: tuple[Statement, ...]
+
+
+class GoalError(ValueError):
+    """A goal or a constraint that selects what a search does not have."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +110,12 @@ class Tuning:
         level: float = 0.95,
         chosen: bool = True,
     ) -> None:
-        """Prepare it; raises ScenarioErrors, KnobError, and ResultsError when the directory is taken.
+        """Prepare it; raises ScenarioErrors, KnobError, GoalError, and ResultsError when the directory is taken.
 
         Where `path` was not chosen and another process has made it, one beside it is taken.
         """
         plan = expand(load(scenario, list(sets)))
+        _selects_flows(goal, plan)
         self.goal = goal
         self.level = level
         self.knobs = tuple(read(over, plan))
@@ -315,6 +322,21 @@ class Tuning:
 def named(labels: Mapping[str, str]) -> str:
     """A configuration in words: `cc bbr1, window 1 MiB`."""
     return ", ".join(f"{knob} {label}" for knob, label in labels.items())
+
+
+def _selects_flows(goal: Goal, plan: Plan) -> None:
+    """Raise GoalError for a figure that is not of one candidate, or of a flow that the scenario does not have."""
+    known = [flow["name"] for flow in plan["flows"]]
+    sides = [(goal.text, goal.expression)]
+    sides += [(one.text, side) for one in goal.constraints for side in (one.left, one.right)]
+    for text, expression in sides:
+        for figure in figures(expression):
+            if figure.where or figure.baseline:
+                raise GoalError(f"{text}: `{figure}` selects candidates; a goal or a constraint selects a flow only")
+            if figure.flow is not None and figure.flow not in known:
+                near = difflib.get_close_matches(figure.flow, known, n=1)
+                meant = f"; did you mean `{near[0]}`?" if near else f" (flows: {', '.join(known)})"
+                raise GoalError(f"{text}: unknown flow `{figure.flow}`{meant}")
 
 
 def _study_text(scenario: Path, name: str, knobs: Sequence[Knob]) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from tcplab.study.expect import Constant, ExpectationError, Figure, Operation, evaluate, figures, parse
+from tcplab.study.expect import Constant, ExpectationError, Figure, Operation, evaluate, figures, parse, parse_goal
 
 
 def test_a_statement_compares_metrics_of_cells() -> None:
@@ -79,3 +79,10 @@ def test_what_cannot_be_read_is_reported(text: str, message: str, suggestion: st
         parse(text)
     assert message in str(refused.value)
     assert refused.value.suggestion == suggestion
+
+
+def test_a_goal_joins_figures_of_one_unit() -> None:
+    for text in ("goodput / rtt.p95", "goodput / 1 Mbit/s - rtt / 1 ms", "minimize rtt.p95 - rtt.min"):
+        parse_goal(text)
+    with pytest.raises(ExpectationError, match="`-` joins bit/s and ns"):
+        parse_goal("goodput - rtt.p95")

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tcplab.tune.advice import advice
 from tcplab.tune.findings import goal_text, justification
 from tcplab.tune.knobs import KnobError, listed, read
 from tcplab.tune.race import Measured, Placed
-from tcplab.tune.tune import Goal, Tuned, Tuning
+from tcplab.tune.tune import Goal, GoalError, Tuned, Tuning
 
 # 64 KiB a round trip of 100 ms is 5 Mbit/s: the window or several streams must be raised to fill 20 Mbit/s.
 SCENARIO = """
@@ -115,6 +116,30 @@ def test_reliability_is_that_of_goal_and_constraints_together(
     assert said[-1].startswith(words)
     assert reason in said[-1]
     assert ("±" in said[0]) is (len(set(goal)) > 1)
+
+
+@pytest.mark.parametrize(
+    ("goal", "constraint", "message"),
+    [
+        ("goodput(flow=blk)", "rtt < 1 s", "goodput(flow=blk): unknown flow `blk`; did you mean `bulk`?"),
+        ("goodput", "rtt(flow=x) < 1 s", "rtt(flow=x) < 1 s: unknown flow `x` (flows: bulk)"),
+        ("goodput(cc=reno)", "rtt < 1 s", "`goodput(cc=reno)` selects candidates"),
+        ("goodput", "goodput >= goodput(baseline)", "`goodput(baseline)` selects candidates"),
+    ],
+)
+def test_goals_and_constraints_select_flows_of_the_scenario(
+    tmp_path: Path, goal: str, constraint: str, message: str
+) -> None:
+    with pytest.raises(GoalError, match=re.escape(message)):
+        tuned(tmp_path, ["cc=reno|cubic"], constraint, goal=goal)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_small_quotient_has_its_digits(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["streams=1|2"], goal="minimize retransmits / transferred")
+    assert float(goal_text(found.goal, found.placed[0]).split()[0]) == pytest.approx(
+        float(-found.placed[0].measured.goal.mean()), rel=0.01
+    )
 
 
 @pytest.mark.parametrize(
