@@ -254,6 +254,22 @@ def test_tune_says_what_it_cannot_search(here: Path, tcplab: Any) -> None:
     assert not (here / "two").exists()
 
 
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [("window=abc", "`abc` is not a size"), ("cc=reno|cubc", "did you mean `cubic`?")],
+)
+def test_tune_of_a_wrong_value_leaves_nothing(over: str, message: str, here: Path, tcplab: Any) -> None:
+    ended = tcplab("tune", "short.yaml", "--over", over)
+    assert (ended.returncode, message in ended.stderr) == (2, True)
+    assert not (here / "runs").exists()
+
+
+def test_tune_confirms_on_another_engine_than_its_own(here: Path, tcplab: Any) -> None:
+    ended = tcplab("tune", "short.yaml", "--over", "cc=cubic|reno", "--confirm", "sim")
+    assert (ended.returncode, "--confirm sim: candidates race in the simulator" in ended.stderr) == (2, True)
+    assert not (here / "runs").exists()
+
+
 def test_tune_takes_the_level_of_its_intervals(here: Path, tcplab: Any) -> None:
     asked = ("tune", "short.yaml", "--over", "window=64 KiB|1 MiB", "--json")
     printed = json.loads(tcplab(*asked, "--level", "99 %").stdout)

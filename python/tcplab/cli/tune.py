@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -57,6 +58,10 @@ def tune(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Directory of the runs. [default: runs/tune-…]"),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Resume a search: run only the missing runs."),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time. [default: all cores]"),
@@ -81,6 +86,13 @@ def tune(
         from tcplab.cli.options import engine_called
 
         engine_called(confirm)
+        if confirm == "sim":
+            raise CommandError(
+                "--confirm sim: candidates race in the simulator; name another engine", Code.INPUT
+            )
+    if resume is not None and (output is not None or dry_run):
+        other = "--output" if output is not None else "--dry-run"
+        raise CommandError(f"--resume and {other} exclude each other", Code.INPUT)
     asked, confidence = _goal(goal, subject_to or []), level_of(level)
     if dry_run:
         # A dry run writes no files.
@@ -88,8 +100,11 @@ def tune(
             announced = _tuning(scenario, over, asked, Path(nowhere) / "tune", settings, confidence)
             _print_outlook(announced, announced.outlook(jobs=jobs, trials=trials), json)
         return
-    place = runner.place(f"tune-{scenario.stem}", output, several=False)
-    tuning = _tuning(scenario, over, asked, place, settings, confidence, chosen=output is not None)
+    place = resume or runner.place(f"tune-{scenario.stem}", output, several=False)
+    chosen = resume is not None or output is not None
+    tuning = _tuning(
+        scenario, over, asked, place, settings, confidence, chosen=chosen, resume=resume is not None
+    )
     if not quiet():
         sys.stderr.write(_announced(tuning.outlook(jobs=jobs, trials=trials)) + "\n")
     tuned = tuning.run(watcher=Lines(), jobs=jobs, trials=trials, confirm=confirm)
@@ -98,7 +113,9 @@ def tune(
     else:
         _print(tuned)
     if tuned.interrupted:
-        raise CommandError(f"interrupted; the results so far are in {tuned.path}", Code.INTERRUPTED)
+        where = shlex.quote(str(tuned.path))
+        said = f"interrupted; the results so far are in {where}, and --resume {where} goes on"
+        raise CommandError(said, Code.INTERRUPTED)
     if tuned.best is None and not any(len(one.measured.goal) for one in tuned.placed):
         why = tuned.placed[0].why
         if why == UNMEASURED:
@@ -117,6 +134,7 @@ def _tuning(
     level: float,
     *,
     chosen: bool = True,
+    resume: bool = False,
 ) -> Tuning:
     from tcplab.cli.writing import naming
     from tcplab.shipped import located
@@ -129,19 +147,26 @@ def _tuning(
     try:
         with naming(place, chosen=chosen):
             return Tuning(
-                located(scenario), knobs, goal, place, sets=settings or (), level=level, chosen=chosen
+                located(scenario),
+                knobs,
+                goal,
+                place,
+                sets=settings or (),
+                level=level,
+                chosen=chosen,
+                resume=resume,
             )
     except (KnobError, GoalError) as problem:
         raise CommandError(str(problem), Code.INPUT) from None
 
 
 def _announced(outlook: Outlook) -> str:
-    from tcplab.quantities import seconds
+    from tcplab.quantities import plural, seconds
 
     took = f"about {seconds(float(f'{outlook.seconds:.2g}'))} on this machine"
     if outlook.sampled:
         return f"{outlook.space:,} candidates, {outlook.sampled} of them sampled: {outlook.runs} runs, {took}"
-    return f"{outlook.space} candidates; first round: {outlook.runs} runs, {took}"
+    return f"{plural(outlook.space, 'candidate')}; first round: {outlook.runs} runs, {took}"
 
 
 def _print_outlook(tuning: Tuning, outlook: Outlook, json: bool) -> None:
@@ -212,7 +237,7 @@ def _print_json(tuned: Tuned) -> None:
     from tcplab.cli.output import say_json
     from tcplab.tune.advice import advice
 
-    best = tuned.best
+    best, confirmed = tuned.best, tuned.confirmed
     say_json(
         {
             "path": str(tuned.path),
@@ -222,6 +247,15 @@ def _print_json(tuned: Tuned) -> None:
             "sampled": tuned.sampled,
             "best": None if best is None else dict(tuned.labels[best.label]),
             "advice": [] if best is None else advice(tuned.labels[best.label]),
+            "confirmed": None
+            if confirmed is None
+            else {
+                "engine": confirmed.engine,
+                "best": confirmed.best.tolist(),
+                "unchanged": confirmed.unchanged.tolist(),
+                "overloaded": confirmed.overloaded,
+                "message": confirmed.message,
+            },
             "candidates": [
                 {
                     "labels": dict(tuned.labels[one.label]),

@@ -87,4 +87,6 @@ def metric_scale(unit: str, share: bool, values: Sequence[float]) -> Scale:
 
 def _decimals(largest: float) -> int:
     """Three below 10; of a small quotient of two metrics as many as its three digits need."""
-    return 0 if largest >= 10 else 3 if largest >= 0.001 or largest == 0 else 2 - math.floor(math.log10(largest))
+    return (
+        0 if largest >= 10 else 3 if largest >= 0.001 or largest == 0 else 2 - math.floor(math.log10(largest))
+    )

@@ -212,7 +212,7 @@ class Store:
             return "failed" if manifest.status == "failed" else "missing"
         if manifest.plan_digest != digest:
             return "changed"
-        if not (run_dir / METRICS_FILE).exists() and not (run_dir / seal.FILE).exists():
+        if _cut_off(run_dir):
             return "missing"
         return "done" if seal.whole(run_dir, (PLAN_FILE, MANIFEST_FILE, METRICS_FILE)) else "damaged"
 
@@ -221,7 +221,10 @@ class Store:
         run_dir = self.run_dir(cell, repetition)
         manifest = read_manifest(run_dir)
         rows: tuple[Row, ...] = ()
-        if manifest.status == "done":
+        status = manifest.status
+        if status == "done" and _cut_off(run_dir):
+            status = "interrupted"
+        elif status == "done":
             path = run_dir / METRICS_FILE
             try:
                 rows = _rows(json.loads(path.read_text(encoding="utf-8")))
@@ -232,7 +235,7 @@ class Store:
         return Done(
             cell.id,
             repetition,
-            manifest.status,
+            status,
             manifest.message,
             manifest.overload,
             manifest.wall_duration,
@@ -259,6 +262,11 @@ class Store:
             raise ResultsError.unreadable(path, problem) from problem
         except pl.exceptions.PolarsError as problem:
             raise ResultsError(path, f"not a study's results: {problem}") from problem
+
+
+def _cut_off(run_dir: Path) -> bool:
+    """Whether a run was stopped between its manifest and its figures."""
+    return not (run_dir / METRICS_FILE).exists() and not (run_dir / seal.FILE).exists()
 
 
 def _rows(read: Any) -> tuple[Row, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tcplab.quantities import plural
 from tcplab.scenario import QuantityError
 from tcplab.scenario.quantity import value_of
 from tcplab.tune.knobs import UNCHANGED
@@ -18,13 +19,14 @@ def _lines(knob: str, label: str) -> Iterator[str]:
     match knob:
         case "window" if (bytes_ := _bytes(label)) is not None:
             # The kernel doubles what SO_SNDBUF and SO_RCVBUF ask for, up to these limits (socket(7)).
-            yield f"sysctl -w net.core.wmem_max={bytes_} net.core.rmem_max={bytes_}"
+            limits = f"net.core.wmem_max={bytes_} net.core.rmem_max={bytes_}"
+            yield f"if the limits are lower: sysctl -w {limits}"
             yield f"in the application: SO_SNDBUF and SO_RCVBUF of {bytes_} (iperf3 -w {bytes_})"
         case "buffers" if (bytes_ := _bytes(label)) is not None:
             yield f'sysctl -w net.ipv4.tcp_wmem="4096 16384 {bytes_}"'
             yield f'sysctl -w net.ipv4.tcp_rmem="4096 131072 {bytes_}"'
         case "streams":
-            yield f"in the application: {label} parallel connections (iperf3 -P {label})"
+            yield f"in the application: {plural(int(label), 'parallel connection')} (iperf3 -P {label})"
         case "cc":
             kernel = {"bbr1": "bbr"}.get(label, label)
             yield f"sysctl -w net.ipv4.tcp_congestion_control={kernel}"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval
 from tcplab.quantities import plural
-from tcplab.study.expect import Expression, figures, unit_of
+from tcplab.study.expect import Expression, Figure, unit_of
 from tcplab.study.scale import metric_scale
 from tcplab.tune.knobs import UNCHANGED
 from tcplab.tune.race import Placed, p_value
@@ -43,7 +41,7 @@ def justification(tuned: Tuned) -> list[str]:
         names = "; ".join(_named(tuned, one) for one in ties[:3])
         more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
         said.append(
-            f"No significant difference after {len(best.measured.goal)} repetitions, but larger or with more "
+            f"No significant difference after {plural(len(best.measured.goal), 'repetition')}, but larger or with more "
             f"changes: {names}{more}."
         )
     plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {UNCHANGED}), None)
@@ -68,36 +66,39 @@ def _reliability(tuned: Tuned, best: Placed) -> str:
     """The reliability of the goal and of the constraints, whichever is lower."""
     n = len(best.measured.goal)
     if best.measured.feasible is None:
-        return f"Reliability low: {n} repetitions do not decide the constraints ({best.measured.reason})."
+        return f"Reliability low: {plural(n, 'repetition')} do not decide the constraints ({best.measured.reason})."
     holds = ", the constraints hold" if tuned.goal.constraints else ""
     graded = grade(best.measured.goal)
     if graded == DETERMINISTIC:
         return f"Deterministic: {n} repetitions gave the same value{holds}."
-    return f"Reliability {graded}: {n} repetitions{holds}."
+    return f"Reliability {graded}: {plural(n, 'repetition')}{holds}."
 
 
 def confirmation(tuned: Tuned) -> list[str]:
     """Results of the other engine for the best and for the unchanged scenario."""
-    if not tuned.confirmed:
+    found = tuned.confirmed
+    if found is None:
         return []
-    failed = next((one.message for one in tuned.confirmed if one.status == "failed"), "")
-    if failed:
-        return [f"Not confirmed: {failed}"]
-    figure = next(figures(tuned.goal.expression))
-    values: dict[str, list[float]] = {}
-    for one in tuned.confirmed:
-        row = next((row for row in one.rows if row["flow"] == figure.flow), None)
-        if row is not None and row[figure.metric] is not None:
-            values.setdefault(one.cell, []).append(float(row[figure.metric]))
-    if len(values) < 2:
+    if found.message:
+        return [f"Not confirmed: {found.message}"]
+    if not len(found.best) or not len(found.unchanged):
         return []
-    plain, best = (np.array(found) for found in values.values())
-    unit, share = _unit(figure)
-    scale = metric_scale(unit, share, [*plain, *best])
-    return [
-        f"On the other engine: {figure.metric} {scale.number(float(best.mean()))} {scale.unit}, "
-        f"against {scale.number(float(plain.mean()))} {scale.unit} of the unchanged scenario."
-    ]
+    expression = tuned.goal.expression
+    figure = (
+        expression.metric if isinstance(expression, Figure) else tuned.goal.text.removeprefix("minimize ")
+    )
+    unit, share = _unit(expression)
+    scale = metric_scale(unit, share, [*found.unchanged, *found.best])
+    best, plain = (
+        f"{scale.number(float(each.mean()))} {scale.unit}".strip() for each in (found.best, found.unchanged)
+    )
+    said = [f"On the other engine: {figure} {best}, against {plain} of the unchanged scenario."]
+    if found.overloaded:
+        runs = len(found.best) + len(found.unchanged)
+        said.append(
+            f"The machine was overloaded in {found.overloaded} of these {runs} runs: they decide nothing."
+        )
+    return said
 
 
 def _unit(expression: Expression) -> tuple[str, bool]:

@@ -73,8 +73,8 @@ def listed(text: str) -> list[str]:
 def read(over: Sequence[str], plan: Plan) -> list[Knob]:
     """Knobs as a command line names them: `window`, `cc=cubic|bbr1`, or a path, `flows.a.cc=cubic|bbr1`.
 
-    A known knob without values is tried at its usual ones, and as the scenario has it. A path is called by its
-    last key, or as a whole where others end in the same. Raises `KnobError`.
+    A known knob without values is tried at its usual ones, and as the scenario has it. A path is called by
+    its last key, or as a whole where others end in the same. Raises `KnobError`.
     """
     from tcplab.study.grid import label_of
 

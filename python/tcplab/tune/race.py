@@ -24,6 +24,8 @@ Cost = Callable[[Label], tuple[Any, ...]]
 ROUNDS = (2, 4, 8)
 UNMEASURED = "nothing was measured"
 """Why a candidate leaves whose runs have no value of the goal."""
+# A mean within this share of the best is as good: no setting is worth a thousandth.
+_AS_GOOD = 0.001
 # Candidates within this share of the best mean are equally good when half of many are dropped.
 _EQUAL = 0.01
 
@@ -64,9 +66,10 @@ def race(
     """Race candidates; the best first, then those that stayed, then by how long they stayed.
 
     A round brings every remaining candidate to its number of repetitions. Then it drops those that fail a
-    constraint or cannot run, and those that are worse than the best at this confidence level, by Welch's test
-    with Holm's correction. If more than four remain, it drops the worse half, as in successive halving
-    (Jamieson and Talwalkar 2016). Of candidates within 1 % of the best the cheaper count as the better.
+    constraint or cannot run, and those that are worse than the best by more than 0.1 %, at this confidence
+    level by Welch's test with Holm's correction. If more than four remain, it drops the worse half, as in
+    successive halving (Jamieson and Talwalkar 2016). Of candidates within 1 % of the best the cheaper count
+    as the better.
     `name` gives a candidate's name for people.
     """
     left = list(candidates)
@@ -125,7 +128,8 @@ def _leaving(
 
 def _p(own: Array, best: Array) -> float:
     """The one-sided p value of `own` being at least as good as `best`; NaN for single values."""
-    return p_value(own, best) / 2 if best.mean() > own.mean() else 1.0
+    ahead = float(best.mean() - own.mean())
+    return p_value(own, best) / 2 if ahead > _AS_GOOD * abs(float(best.mean())) else 1.0
 
 
 def p_value(a: Array, b: Array) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.plan.types import Plan
+from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
@@ -26,12 +27,12 @@ from tcplab.study.execute import Job, Tasks, Watcher, axes_of, collect, estimate
 from tcplab.study.expect import Expression, Statement, evaluate, figures
 from tcplab.study.grid import Cell
 from tcplab.study.judge import Verdict, judge
-from tcplab.study.load import Study
+from tcplab.study.load import Asked, Study
 from tcplab.study.load import load as load_study
 from tcplab.study.scale import amounts
 from tcplab.study.store import Done, Store, dataset, with_copies
 from tcplab.tune.knobs import UNCHANGED, Knob, read
-from tcplab.tune.race import ROUNDS, Measured, Placed, feasible, race
+from tcplab.tune.race import ROUNDS, Array, Measured, Placed, feasible, race
 
 # Spaces larger than this are sampled before they are raced.
 MAX_RACED = 128
@@ -71,6 +72,19 @@ class Outlook:
 
 
 @dataclass(frozen=True)
+class Confirmed:
+    """The goal on another engine, in each repetition; the scenario as it is beside the best."""
+
+    engine: str
+    best: Array
+    unchanged: Array
+    message: str
+    """Why a run failed; empty if none did."""
+    overloaded: int
+    """Runs that the machine limited, not TCP."""
+
+
+@dataclass(frozen=True)
 class Tuned:
     """The result of tuning."""
 
@@ -85,8 +99,7 @@ class Tuned:
     labels: Mapping[str, Mapping[str, str]]
     """By a candidate's cell id, its label by knob."""
     results: pl.DataFrame
-    confirmed: tuple[Done, ...] = ()
-    """Runs of the best on another engine."""
+    confirmed: Confirmed | None = None
     sampled: int = 0
     """Candidates that a sampler tried, of a space too large to race whole."""
     space: int = 0
@@ -109,27 +122,31 @@ class Tuning:
         sets: Sequence[str] = (),
         level: float = 0.95,
         chosen: bool = True,
+        resume: bool = False,
     ) -> None:
-        """Prepare it; raises ScenarioErrors, KnobError, GoalError, and ResultsError when the directory is taken.
+        """Prepare it; raises ScenarioErrors, KnobError, GoalError, or ResultsError if the directory is taken.
 
-        Where `path` was not chosen and another process has made it, one beside it is taken.
+        Where `path` was not chosen and another process has made it, one beside it is taken. With `resume` the
+        directory is that of the same search, whose runs are kept.
         """
         plan = expand(load(scenario, list(sets)))
         _selects_flows(goal, plan)
         self.goal = goal
         self.level = level
         self.knobs = tuple(read(over, plan))
-        if chosen and Store(path).occupied:
-            raise ResultsError(path, TAKEN)
-        if foreign := in_the_way(path, _FILE):
-            raise ResultsError(path, foreign)
-        path = reserve(path, chosen=chosen)
+        text, asked = _study_text(scenario, str(plan["name"]), self.knobs), Asked(sets=tuple(sets))
+        _expand_each(text, asked, self.knobs)
+        if resume:
+            _same(Store(path), text, asked)
+        else:
+            if chosen and Store(path).occupied:
+                raise ResultsError(path, TAKEN)
+            if foreign := in_the_way(path, _FILE):
+                raise ResultsError(path, foreign)
+            path = reserve(path, chosen=chosen)
         self.store = Store(path)
-        source = path / _FILE
-        write_text(source, _study_text(scenario, str(plan["name"]), self.knobs))
-        from tcplab.study.load import Asked
-
-        self.study: Study = load_study(source, Asked(sets=tuple(sets)))
+        write_text(path / _FILE, text)
+        self.study: Study = load_study(path / _FILE, asked)
         self.store.create(self.study)
         self._cells: dict[str, Cell] = {}
         self._stop = threading.Event()
@@ -151,7 +168,8 @@ class Tuning:
         return Outlook(self.space, () if sampled else tuple(labels), sampled, len(runs), seconds)
 
     def _sampled(self, trials: int | None) -> int:
-        return (trials or MAX_RACED) if trials is not None or self.space > MAX_RACED else 0
+        asked = trials or MAX_RACED
+        return asked if asked < self.space else 0
 
     def _combinations(self) -> Iterator[dict[str, str]]:
         names = [knob.name for knob in self.knobs]
@@ -170,8 +188,8 @@ class Tuning:
 
         `confirm` is an engine that runs the best and the plain scenario. Raises ResultsError.
         """
-        confirmed: list[Done] = []
-        with stopping_on_signals(self._stop):
+        confirmed = None
+        with stopping_on_signals(self._stop), self.store.alone():
             sampled = self._sampled(trials)
             if sampled:
                 candidates = self._sample(sampled, watcher, jobs)
@@ -206,7 +224,7 @@ class Tuning:
             best,
             {cell.id: dict(cell.labels) for cell in engine_cells},
             results,
-            tuple(confirmed),
+            confirmed,
             sampled,
             self.space,
             self._stop.is_set(),
@@ -308,7 +326,7 @@ class Tuning:
         ranked = sorted(tried, key=lambda name: tried[name], reverse=True)
         return ranked[: max(4, len(ranked) // 4)]
 
-    def _confirm(self, best: Placed, engine: str, watcher: Watcher) -> list[Done]:
+    def _confirm(self, best: Placed, engine: str, watcher: Watcher) -> Confirmed:
         """The best candidate, and the scenario as it is, on another engine."""
         cells = [
             self._cells[self._candidate(labels, engine)]
@@ -316,7 +334,13 @@ class Tuning:
         ]
         missing = [Job(cell, n) for n in range(1, _CONFIRMATIONS + 1) for cell in cells]
         make_runs(self.study, self.store, missing, watcher, 1, None, self._stop)
-        return collect(self.study, self.store, cells)
+        done = collect(self.study, self.store, cells)
+        plain, other = (
+            np.array([self.goal.sign * self._value(one) for one in done if one.cell == cell.id and one.rows])
+            for cell in cells
+        )
+        failed = next((one.message for one in done if one.status == "failed"), "")
+        return Confirmed(engine, other, plain, failed, sum(one.overload is not None for one in done))
 
 
 def named(labels: Mapping[str, str]) -> str:
@@ -324,15 +348,39 @@ def named(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{knob} {label}" for knob, label in labels.items())
 
 
+def _expand_each(text: str, asked: Asked, knobs: Sequence[Knob]) -> None:
+    """Raise ScenarioErrors for a value that the scenario cannot have, before there is a directory."""
+    with tempfile.TemporaryDirectory() as nowhere:
+        draft = Path(nowhere) / _FILE
+        write_text(draft, text)
+        study = load_study(draft, asked)
+        first = {knob.name: next(iter(knob.values)) for knob in knobs}
+        for knob in knobs:
+            for label in knob.values:
+                study.plan_of(study.cell("sim", {**first, knob.name: label}))
+
+
+def _same(store: Store, text: str, asked: Asked) -> None:
+    """Raise ResultsError unless this search is in the store."""
+    try:
+        found = (store.path / _FILE).read_text(encoding="utf-8")
+    except OSError as problem:
+        raise ResultsError.unreadable(store.path / _FILE, problem) from problem
+    if (found, store.index()["asked"]) != (text, asked.to_json()):
+        raise ResultsError(store.path, "holds another search: --resume needs its scenario, --over and --set")
+
+
 def _selects_flows(goal: Goal, plan: Plan) -> None:
-    """Raise GoalError for a figure that is not of one candidate, or of a flow that the scenario does not have."""
+    """Raise GoalError for a figure that is not of one candidate, or of an unknown flow."""
     known = [flow["name"] for flow in plan["flows"]]
     sides = [(goal.text, goal.expression)]
     sides += [(one.text, side) for one in goal.constraints for side in (one.left, one.right)]
     for text, expression in sides:
         for figure in figures(expression):
             if figure.where or figure.baseline:
-                raise GoalError(f"{text}: `{figure}` selects candidates; a goal or a constraint selects a flow only")
+                raise GoalError(
+                    f"{text}: `{figure}` selects candidates; a goal or a constraint selects a flow only"
+                )
             if figure.flow is not None and figure.flow not in known:
                 near = difflib.get_close_matches(figure.flow, known, n=1)
                 meant = f"; did you mean `{near[0]}`?" if near else f" (flows: {', '.join(known)})"

@@ -1,6 +1,15 @@
 import pytest
 
-from tcplab.study.expect import Constant, ExpectationError, Figure, Operation, evaluate, figures, parse, parse_goal
+from tcplab.study.expect import (
+    Constant,
+    ExpectationError,
+    Figure,
+    Operation,
+    evaluate,
+    figures,
+    parse,
+    parse_goal,
+)
 
 
 def test_a_statement_compares_metrics_of_cells() -> None:

@@ -121,6 +121,14 @@ def test_deterministic_candidates_are_distinguished_exactly() -> None:
     assert "p " in why["varied"]
 
 
+@pytest.mark.parametrize("goals", [{"a": 100.05, "b": 100.0}, {"a": -99.95, "b": -100.0}])
+def test_a_thousandth_is_not_worth_a_change(goals: dict[str, float]) -> None:
+    placed = race(
+        list(goals), lambda left, n: {name: Measured(np.full(n, goals[name]), True) for name in left}
+    )
+    assert [(one.label, one.left_in) for one in placed] == [("a", None), ("b", None)]
+
+
 def test_one_alone_is_measured_on_until_its_constraints_are_decided() -> None:
     rounds: list[int] = []
 

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -6,14 +7,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tcplab.results.errors import ResultsError
 from tcplab.study.expect import parse, parse_goal
 from tcplab.study.grid import Cell
 from tcplab.study.task import Made
 from tcplab.tune.advice import advice
-from tcplab.tune.findings import goal_text, justification
+from tcplab.tune.findings import confirmation, goal_text, justification
 from tcplab.tune.knobs import KnobError, listed, read
 from tcplab.tune.race import Measured, Placed
-from tcplab.tune.tune import Goal, GoalError, Tuned, Tuning
+from tcplab.tune.tune import Confirmed, Goal, GoalError, Tuned, Tuning
 
 # 64 KiB a round trip of 100 ms is 5 Mbit/s: the window or several streams must be raised to fill 20 Mbit/s.
 SCENARIO = """
@@ -148,7 +150,12 @@ def test_a_small_quotient_has_its_digits(tmp_path: Path) -> None:
         ("goodput", [10e6, 10e6], [15e6, 15e6], "+50.0 % (deterministic)"),
         ("minimize rtt.p95", [40e6, 40e6], [30e6, 30e6], "-25.0 % (deterministic)"),
         ("minimize rtt.p95", [40e6, 40e6], [29e6, 30e6, 31e6], "-25.0 % (p 0.0033)"),
-        ("minimize retransmits", [0, 0], [4, 4], "4.000 segments, where it has 0.000 segments (deterministic)"),
+        (
+            "minimize retransmits",
+            [0, 0],
+            [4, 4],
+            "4.000 segments, where it has 0.000 segments (deterministic)",
+        ),
     ],
 )
 def test_the_change_is_of_the_metric(
@@ -160,6 +167,33 @@ def test_the_change_is_of_the_metric(
     labels = {"a": {"cc": "unchanged"}, "b": {"cc": "bbr1"}}
     found = Tuned(tmp_path, (), Goal(goal, expression, sign, ()), (best, plain), best, labels, pl.DataFrame())
     assert justification(found)[1] == f"Compared with the unchanged scenario: {change}."
+
+
+def test_a_search_that_was_cut_off_is_resumed(tmp_path: Path) -> None:
+    scenario = tmp_path / "long.yaml"
+    scenario.write_text(SCENARIO)
+    goal = Goal("goodput", *parse_goal("goodput"), ())
+
+    class Stops(Quiet):
+        def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
+            ran.append(cell.id)
+            search._stop.set()
+
+    ran: list[str] = []
+    search = Tuning(scenario, ["streams=1|2|4"], goal, tmp_path / "out")
+    cut = search.run(watcher=Stops(), jobs=1)
+    assert cut.interrupted
+    # Stopped between its manifest and its figures.
+    (done,) = (tmp_path / "out").glob("cells/*/run-1/metrics.json")
+    done.unlink()
+    for seal in done.parent.glob("SHA256SUMS"):
+        seal.unlink()
+    assert search._measured(ran[0], 1).goal.size == 0
+    with pytest.raises(ResultsError, match="holds another search"):
+        Tuning(scenario, ["streams=1|2"], goal, tmp_path / "out", resume=True)
+    found = Tuning(scenario, ["streams=1|2|4"], goal, tmp_path / "out", resume=True).run(watcher=Quiet())
+    assert (len(found.placed), found.interrupted) == (3, False)
+    assert all(len(one.measured.goal) >= 2 for one in found.placed)
 
 
 PLAN: Any = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "udp"}]}
@@ -200,6 +234,24 @@ def test_a_value_with_commas_is_one() -> None:
 def test_an_unknown_parameter_is_reported(over: list[str], message: str) -> None:
     with pytest.raises(KnobError, match=message.replace("?", r"\?")):
         read(over, PLAN)
+
+
+def test_a_space_of_fewer_candidates_than_trials_is_raced_whole(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["streams=1|2"], trials=4)
+    assert (found.sampled, found.space, len(found.placed)) == (0, 2, 2)
+
+
+def test_the_goal_is_confirmed_on_the_other_engine(tmp_path: Path) -> None:
+    expression, sign = parse_goal("goodput / rtt.p95")
+    asked = Goal("goodput / rtt.p95", expression, sign, ())
+    one = Placed("a", Measured(np.array([0.2, 0.21]), True), None, "")
+    ran = Confirmed("kernel", np.array([0.25, 0.26, 0.27]), np.array([0.125, 0.125, 0.125]), "", 0)
+    labels = {"a": {"cc": "bbr1"}}
+    found = Tuned(tmp_path, (), asked, (one,), one, labels, pl.DataFrame(), confirmed=ran)
+    (said,) = confirmation(found)
+    assert said == "On the other engine: goodput / rtt.p95 0.260, against 0.125 of the unchanged scenario."
+    said = confirmation(replace(found, confirmed=replace(ran, overloaded=2)))[1]
+    assert said.startswith("The machine was overloaded in 2 of these 6 runs")
 
 
 def test_advice_says_how_to_set_it_on_a_host() -> None:
