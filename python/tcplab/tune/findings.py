@@ -41,8 +41,8 @@ def justification(tuned: Tuned) -> list[str]:
         names = "; ".join(_named(tuned, one) for one in ties[:3])
         more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
         said.append(
-            f"No significant difference after {plural(len(best.measured.goal), 'repetition')}, but larger or with more "
-            f"changes: {names}{more}."
+            f"No significant difference after {plural(len(best.measured.goal), 'repetition')}, but larger or "
+            f"with more changes: {names}{more}."
         )
     plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {UNCHANGED}), None)
     if plain is not None and plain.label != best.label and len(plain.measured.goal):
