@@ -66,7 +66,8 @@ def _reliability(tuned: Tuned, best: Placed) -> str:
     """The reliability of the goal and of the constraints, whichever is lower."""
     n = len(best.measured.goal)
     if best.measured.feasible is None:
-        return f"Reliability low: {plural(n, 'repetition')} do not decide the constraints ({best.measured.reason})."
+        why = best.measured.reason
+        return f"Reliability low: {plural(n, 'repetition')} do not decide the constraints ({why})."
     holds = ", the constraints hold" if tuned.goal.constraints else ""
     graded = grade(best.measured.goal)
     if graded == DETERMINISTIC:

@@ -67,9 +67,9 @@ def race(
 
     A round brings every remaining candidate to its number of repetitions. Then it drops those that fail a
     constraint or cannot run, and those that are worse than the best by more than 0.1 %. That is decided at
-    this confidence level, by Welch's test with Holm's correction. If more than four remain, it drops the worse
-    half, as in successive halving (Jamieson and Talwalkar 2016). Of candidates within 1 % of the best the
-    cheaper count as the better.
+    this confidence level, by Welch's test with Holm's correction. If more than four remain, it drops the
+    worse half, as in successive halving (Jamieson and Talwalkar 2016). Of candidates within 1 % of the best
+    the cheaper count as the better.
     `name` gives a candidate's name for people.
     """
     left = list(candidates)
