@@ -337,6 +337,35 @@ def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
+def test_notes_of_a_result_are_as_wide_as_a_phone(page: Page, served: Served) -> None:
+    scenario = served.root / "small.yaml"
+    scenario.write_text(SCENARIO)
+    tcplab.run(scenario, output=served.root / "runs" / "mine")
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, served)
+    page.locator(".result .item").first.click()
+    note = page.locator(".summary > p").first
+    expect(note).to_contain_text("Steady state")
+    box = note.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_an_empty_canvas_shows_its_templates_in_a_small_window(page: Page, served: Served) -> None:
+    page.set_viewport_size({"width": 800, "height": 600})
+    page.goto(served.key)
+    expect(page.get_by_role("heading", name="Draw a network")).to_be_in_viewport(ratio=1)
+    canvas, last = (page.locator(part).last.bounding_box() for part in (".drawing", ".starts button"))
+    top = page.get_by_role("heading", name="Draw a network").bounding_box()
+    assert canvas is not None
+    assert last is not None
+    assert top is not None
+    assert canvas["y"] <= top["y"]
+    assert last["y"] + last["height"] <= canvas["y"] + canvas["height"]
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 @pytest.mark.refused("/api/")
 def test_a_phone_shows_the_curves_of_what_is_run(page: Page, served: Served) -> None:
     page.set_viewport_size({"width": 390, "height": 844})

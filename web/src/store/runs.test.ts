@@ -40,6 +40,25 @@ describe("the curves of a run that goes on", () => {
   });
 });
 
+describe("more results than are laid over each other", () => {
+  it("replace the first, and say so", async () => {
+    const notice = vi.fn();
+    const overlays = [1, 2, 3, 4, 5, 6].map((each) => ({ path: `runs/${each}`, curves: { header: {}, arrays: [] } }));
+    const page = {
+      state: { ...INITIAL, overlays } as unknown as State,
+      set(part: Partial<State>) {
+        this.state = { ...this.state, ...part };
+      },
+      act: (_: string, work: () => Promise<unknown>) => work(),
+      notice,
+      backend: { curves: async () => ({ header: {}, arrays: [] }) },
+    };
+    await new Runs(page as unknown as Page, {} as Documents, () => undefined).overlay("runs/7");
+    expect(page.state.overlays.map(({ path }) => path)).toEqual([2, 3, 4, 5, 6, 7].map((each) => `runs/${each}`));
+    expect(notice.mock.calls).toEqual([["At most 6 results are laid over each other: runs/1 was taken off."]]);
+  });
+});
+
 describe("a run whose end is heard of before the answer to its start", () => {
   it("is laid over the curves once, as any other", async () => {
     const curves = vi.fn(async () => ({ header: {}, arrays: [] }));

@@ -75,6 +75,7 @@ export class Runs {
     const { overlays } = this.state;
     if (document !== this.state.document || overlays.some((overlay) => overlay.path === path)) return;
     this.page.set({ overlays: [...overlays, { path, curves }].slice(-MAX_OVERLAYS) });
+    if (overlays.length >= MAX_OVERLAYS) this.page.notice(`At most ${MAX_OVERLAYS} results are laid over each other: ${overlays[0]!.path} was taken off.`);
     // The stretch that is looked at has changed meanwhile.
     if (window !== this.state.window || panels !== this.state.panels) this.outdated();
   }
