@@ -445,8 +445,8 @@ def _warm_up_note(omit: int | str, flows: tuple[FlowSummary, ...]) -> str:
 
 
 def _seconds_range(values: tuple[float, ...]) -> str:
-    low, high = min(values) / 1e9, max(values) / 1e9
-    return f"{low:.3g} s" if math.isclose(low, high) else f"{low:.3g} to {high:.3g} s"
+    low, high = (f"{found(values) / 1e9:.3g}" for found in (min, max))
+    return f"{low} s" if low == high else f"{low} to {high} s"
 
 
 def _hop_json(hop: Hop | None) -> dict[str, str] | None:

@@ -178,10 +178,11 @@ def recommendation(summary: StudySummary) -> list[str]:
 
 
 def _described(name: str, row: CellSummary, plain: CellSummary) -> str:
-    gain = _gain(row, plain)
+    # Of nothing there is no multiple.
+    gain = f", {_gain(row, plain):.2f} times as much" if _goodput(plain) else ""
     change = row.changes.get("goodput")
     test = "" if change is None or math.isnan(change.p) else f" (p {_p(change.p)}{_doubt(row)})"
-    return f"With {name}: {_rate(row)}, {gain:.2f} times as much{test}{_limit(row)}."
+    return f"With {name}: {_rate(row)}{gain}{test}{_limit(row)}."
 
 
 def _doubt(row: CellSummary) -> str:
@@ -204,8 +205,8 @@ def _sure(row: CellSummary) -> bool:
 
 
 def _gain(row: CellSummary, plain: CellSummary) -> float:
-    before = _goodput(plain)
-    return _goodput(row) / before if before else math.inf
+    before, after = _goodput(plain), _goodput(row)
+    return after / before if before else math.inf if after else 1.0
 
 
 def _goodput(row: CellSummary) -> float:

@@ -56,6 +56,14 @@ def test_an_accelerator_is_recommended_for_a_long_path_with_loss(tmp_path: Path)
     assert "those of the sender's leg" in said[-2]
 
 
+def test_nothing_is_recommended_where_nothing_arrives(tmp_path: Path) -> None:
+    file = scenario(tmp_path, "20 ms", loss="100 %")
+    file.write_text(file.read_text().replace("300 s", "2 s"))
+    said = recommendation(answered(tmp_path, file, Remedies(streams=4)).summary())
+    assert said[1].startswith("With 4 streams: 0 bit/s, limited by")
+    assert said[-1] == "Recommendation: no change; no remedy tried gains 10 % or more."
+
+
 def routed(tmp_path: Path, *routers: str) -> Path:
     """A transfer past routers in a row."""
     file = tmp_path / "routed.yaml"
