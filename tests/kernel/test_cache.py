@@ -56,6 +56,22 @@ def test_both_engines_hit_and_miss_the_same(
         assert done.legs["exposed"].sum() == 0
 
 
+def test_what_one_connection_stored_answers_the_others(run: Callable[..., Run]) -> None:
+    flow = web(connections=3, page=6, count=6, objects=12, think="200 ms")
+    runs = {
+        engine: run(network(), [flow], engine=engine, timeout="60 s", seed=3) for engine in ("sim", "kernel")
+    }
+    for engine, done in runs.items():
+        rows = done.fetches.to_dicts()
+        pages: dict[int, set[int]] = {}
+        for row in rows:
+            pages.setdefault(row["page"], set()).add(row["object"])
+        stored = {page: set().union(*(pages[one] for one in pages if one < page)) for page in pages}
+        known = [row["cache"] for row in rows if row["object"] in stored[row["page"]]]
+        assert len(known) > 10
+        assert set(known) == {"hit"}, engine
+
+
 def test_beside_an_accelerator_each_has_its_own_flows(run: Callable[..., Run]) -> None:
     both = network()
     both["nodes"][1]["accelerate"] = {"towards_server": {"cc": "reno"}}

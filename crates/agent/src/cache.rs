@@ -1,5 +1,6 @@
 //! An HTTP cache in a node; or by itself, as `tcplab-agent cache`.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
@@ -21,9 +22,15 @@ pub fn main() -> u8 {
 }
 
 fn open(asked: &protocol::Cache) -> Result<Cache, AcceleratorError> {
+    let mut first: HashMap<&str, SocketAddr> = HashMap::new();
     let server = |at: &Destination| SocketAddr::new(at.address, at.port);
+    let servers = asked
+        .streams
+        .iter()
+        .map(|at| (server(at), *first.entry(&at.flow).or_insert_with(|| server(at))))
+        .collect();
     let legs = [asked.towards_client.clone(), asked.towards_server.clone()];
-    Cache::open(&asked.cache, legs, asked.ports.clone(), asked.streams.iter().map(server).collect())
+    Cache::open(&asked.cache, legs, asked.ports.clone(), servers)
 }
 
 fn facts(counts: &CacheCounts) -> Value {

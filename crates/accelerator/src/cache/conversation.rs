@@ -131,7 +131,13 @@ impl Conversation {
     }
 
     fn key(&self, request: &Request) -> Key {
-        Key { server: self.to, host: request.host.to_ascii_lowercase(), path: request.path.clone() }
+        let server = self.cache.servers.get(&self.to).copied().unwrap_or(self.to);
+        let host = if request.host == self.to.to_string() {
+            server.to_string()
+        } else {
+            request.host.to_ascii_lowercase()
+        };
+        Key { server, host, path: request.path.clone() }
     }
 
     /// Answers one request; whether the connection stays open.

@@ -68,6 +68,7 @@ struct Shared {
     size: u64,
     user_timeout: Duration,
     towards_server: Leg,
+    servers: BTreeMap<SocketAddr, SocketAddr>,
     shelf: Mutex<Shelf>,
     memory: Arc<Memory>,
     open: Mutex<Slab<Open>>,
@@ -151,21 +152,23 @@ pub struct Cache {
 impl Cache {
     /// Listen, and divert connections to `ports` of any host and to `servers` that pass this namespace from now on.
     ///
+    /// `servers` has each address with the first of the same server: a flow's server has a port for each connection.
     /// The legs are the one towards the client and the one towards the server.
     pub fn open(
         settings: &tcplab_plan::Cache,
         [towards_client, towards_server]: [Leg; 2],
         ports: Vec<u16>,
-        servers: Vec<SocketAddr>,
+        servers: BTreeMap<SocketAddr, SocketAddr>,
     ) -> Result<Cache, AcceleratorError> {
         let user_timeout = Duration::from_nanos(settings.user_timeout.as_ns());
         let legs = [&towards_client, &towards_server];
-        let choice = Choice::To { ports, servers };
+        let choice = Choice::To { ports, servers: servers.keys().copied().collect() };
         let entrance = Entrance::open(divert::CACHE, legs, choice, &BTreeMap::new(), user_timeout)?;
         let shared = Shared {
             size: settings.size,
             user_timeout,
             towards_server,
+            servers,
             shelf: Mutex::new(Shelf::new(settings.size)),
             memory: Memory::new(settings.size.saturating_mul(2)),
             open: Mutex::default(),

@@ -1,4 +1,4 @@
-"""What a summary says of its figures."""
+"""Notes of a summary."""
 
 import pytest
 
