@@ -197,6 +197,23 @@ fn tins_go_first_up_to_their_thresholds() {
 }
 
 #[test]
+fn without_a_shaper_no_tin_sends_more_than_two_frames_in_a_row() {
+    let config = config::Cake { diffserv: Diffserv::Diffserv4, ..config::Cake::default() };
+    let mut queue = Cake::new(&config, None, 1);
+    for _ in 0..50 {
+        for dscp in [0, 34] {
+            enqueue(&mut queue, Unit { dscp, flow: u32::from(dscp), ..Unit::new(1514) }, Time::ZERO);
+        }
+    }
+    let sent: Vec<u8> =
+        (0..60).filter_map(|_| Some(queue.dequeue(Time::ZERO, &mut Vec::new())?.packet.dscp)).collect();
+    let longest = sent.chunk_by(|one, next| one == next).map(<[u8]>::len).max();
+    assert_eq!(longest, Some(2), "{sent:?}");
+    // Best effort has twice the turn of video.
+    assert_eq!(sent.iter().filter(|&&dscp| dscp == 0).count(), 40);
+}
+
+#[test]
 fn the_oldest_redundant_acknowledgment_goes_if_another_waits_behind_it() {
     let mut queue = cake(config::Cake { ack_filter: AckFilter::On, ..config::Cake::default() });
     let dropped = Notified::Dropped(Cause::Redundant);

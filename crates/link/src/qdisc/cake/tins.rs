@@ -30,8 +30,9 @@ const PRECEDENCE: [&str; 8] =
 
 /// An Ethernet frame, which one turn is about.
 const FRAME: u32 = 1514;
-/// Bytes of a turn of the tin with the whole bandwidth, where that is unlimited.
-const TURN: u64 = 16 * FRAME as u64;
+/// Bytes of a turn of the tin with the whole bandwidth, where that is unlimited. With less than a frame, a tin waits for one frame
+/// of each other tin. It is measured on Linux (see docs/fidelity.md).
+const TURN: u64 = 1024;
 /// Of a tin's rate in bytes a second, the part that is a flow's quantum; and the minimum quantum.
 const QUANTUM_SHIFT: u32 = 12;
 const MIN_QUANTUM: u64 = 300;
