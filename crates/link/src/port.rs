@@ -64,6 +64,10 @@ impl<P: Packet> Port<P> {
     ) -> Option<Queued<P>> {
         let (queue, mut report) = self.queue_and_report(now, stats, observer);
         let next = queue.dequeue(now, &mut report)?;
+        if *report.waiting == 1 {
+            // As Linux's it asks until it gets none: so the queue learns that none waits.
+            queue.dequeue(now, &mut report);
+        }
         self.waiting -= 1;
         stats.dequeued += 1;
         stats.waited += now.since(next.since);

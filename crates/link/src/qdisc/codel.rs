@@ -163,6 +163,11 @@ impl Control {
         now: Time,
         sink: &mut impl Sink<P>,
     ) {
+        if queue.is_empty() {
+            // As Linux does, and unlike RFC 8289, it remembers since when packets have waited too long.
+            self.dropping = false;
+            return;
+        }
         let ok_to_drop = self.should_drop(queue, others, law, now);
         if self.dropping || ok_to_drop {
             self.signal(ok_to_drop, queue, others, law, now, sink);

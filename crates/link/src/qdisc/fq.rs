@@ -133,6 +133,10 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>> {
+        if self.backlog.packets == 0 {
+            // As in Linux, flows keep their places meanwhile.
+            return None;
+        }
         self.release(now);
         loop {
             let is_new = !self.new_flows.is_empty();

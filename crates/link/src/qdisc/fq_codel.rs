@@ -114,7 +114,7 @@ impl<P: Packet> FqCodel<P> {
         self.new_flows.iter(&self.flows).chain(self.old_flows.iter(&self.flows))
     }
 
-    /// Takes all queues off the lists, as a link does that asks for the next packet and gets none.
+    /// Takes all queues off the lists.
     fn rest(&mut self) {
         for turns in [&mut self.new_flows, &mut self.old_flows] {
             let mut number = turns.first;
@@ -209,9 +209,6 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
             };
             flow.deficit -= i64::from(sent.packet.frame_len());
             flow.counts.count_out(&sent.packet);
-            if self.backlog.packets == 0 {
-                self.rest();
-            }
             return packet;
         }
     }
@@ -340,6 +337,36 @@ mod tests {
             sent[next(&mut queue, Time::ZERO).expect("more waits").flow as usize] += 1;
         }
         assert!(sent[1] >= 4, "{sent:?}");
+    }
+
+    #[test]
+    fn a_flow_is_not_new_before_the_link_has_found_nothing_to_send() {
+        for (asks, first) in [(false, 2), (true, 1)] {
+            let mut queue = fq_codel(config::FqCodel::default());
+            enqueue(&mut queue, of(1, 1514), Time::ZERO);
+            assert!(next(&mut queue, Time::ZERO).is_some());
+            if asks {
+                assert!(next(&mut queue, Time::ZERO).is_none());
+            }
+            enqueue(&mut queue, of(1, 1514), Time::ZERO);
+            enqueue(&mut queue, of(2, 1514), Time::ZERO);
+            assert_eq!(next(&mut queue, Time::ZERO).map(|packet| packet.flow), Some(first));
+        }
+    }
+
+    #[test]
+    fn a_flow_of_rare_packets_that_all_wait_too_long_loses_the_second() {
+        let mut queue = fq_codel(config::FqCodel::default());
+        let mut sent = Vec::new();
+        for at in [0, 600] {
+            let now = |after: u64| Time::ZERO + Span::from_ms(at + after);
+            enqueue(&mut queue, of(2, 100), now(0));
+            for _ in 0..5 {
+                enqueue(&mut queue, of(1, 1514), now(0));
+            }
+            sent.extend(std::iter::from_fn(|| next(&mut queue, now(10))).map(|packet| packet.flow));
+        }
+        assert_eq!(sent.iter().filter(|&&flow| flow == 2).count(), 1, "{sent:?}");
     }
 
     #[test]

@@ -43,11 +43,6 @@ impl<P: Packet> Prio<P> {
         });
         Prio { bands, band_of }
     }
-
-    /// The first band that is ready at `now`.
-    fn ready(&self, now: Time) -> Option<usize> {
-        self.bands.iter().position(|band| band.queue.next_ready(now) <= now)
-    }
 }
 
 impl<P: Packet> Qdisc<P> for Prio<P> {
@@ -60,15 +55,12 @@ impl<P: Packet> Qdisc<P> for Prio<P> {
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>> {
-        // A band that is ready may come to nothing: its discipline may drop all it has.
-        while let Some(ready) = self.ready(now) {
-            let Band { queue, counts } = &mut self.bands[ready];
-            if let Some(packet) = queue.dequeue(now, &mut Counting { counts, sink }) {
-                counts.count_out(&packet.packet);
-                return Some(packet);
-            }
-        }
-        None
+        // Each is asked, also one in which nothing waits: so its queue learns that.
+        self.bands.iter_mut().find_map(|Band { queue, counts }| {
+            let packet = queue.dequeue(now, &mut Counting { counts, sink })?;
+            counts.count_out(&packet.packet);
+            Some(packet)
+        })
     }
 
     fn next_ready(&self, now: Time) -> Time {
@@ -165,6 +157,22 @@ mod tests {
             enqueue(&mut queue, with(dscp), Time::ZERO);
         }
         assert_eq!(drain(&mut queue), [46, 46, 0, 0, 8, 8]);
+    }
+
+    #[test]
+    fn an_empty_band_is_asked_too() {
+        let flows = config::Band { dscp: vec![46], queue: Queue::FqCodel(config::FqCodel::default()) };
+        let mut queue = prio(vec![flows, band(&[], 9)]);
+        let flow = |flow| Unit { flow, dscp: 46, ..Unit::new(1514) };
+        enqueue(&mut queue, flow(1), Time::ZERO);
+        enqueue(&mut queue, with(0), Time::ZERO);
+        assert_eq!(drain(&mut queue), [46, 0]);
+        // So its flow is new when it comes back.
+        for number in [1, 2] {
+            enqueue(&mut queue, flow(number), Time::ZERO);
+        }
+        let first = queue.dequeue(Time::ZERO, &mut Vec::new()).map(|queued| queued.packet.flow);
+        assert_eq!(first, Some(1));
     }
 
     #[test]
