@@ -13,6 +13,8 @@ use crate::threshold::Threshold;
 #[derive(Clone, Debug)]
 pub(crate) struct Red<P> {
     queue: Fifo<P>,
+    /// Packets and bytes that a shaper around it holds. They count as waiting, as Linux has it (`qdisc_peek_dequeued`).
+    held: Backlog,
     limit: Threshold,
     config: config::Red,
     rate: Option<Rate>,
@@ -38,6 +40,7 @@ impl<P: Packet> Red<P> {
     pub(crate) fn new(config: &config::Red, rate: Option<Rate>, seed: u64) -> Red<P> {
         let mut red = Red {
             queue: Fifo::new(),
+            held: Backlog::default(),
             limit: Threshold::new(Some(config.limit), rate),
             config: config::Red { wlog: config.wlog.min(31), ..*config },
             rate,
@@ -65,8 +68,8 @@ impl<P: Packet> Red<P> {
     /// The queue as the thresholds count it.
     fn length(&self) -> u64 {
         match self.config.min {
-            Limit::Packets(_) => u64::from(self.queue.backlog().packets),
-            Limit::Bytes(_) | Limit::Time(_) => self.queue.bytes(),
+            Limit::Packets(_) => u64::from(self.queue.backlog().packets + self.held.packets),
+            Limit::Bytes(_) | Limit::Time(_) => self.queue.bytes() + self.held.bytes,
         }
     }
 
@@ -170,6 +173,10 @@ impl<P: Packet> Qdisc<P> for Red<P> {
             sink.marked(&packet.packet);
         }
         self.queue.push(packet);
+    }
+
+    fn hold(&mut self, bytes: u64, _now: Time) {
+        self.held = Backlog { packets: u32::from(bytes > 0), bytes };
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<Queued<P>> {
@@ -280,6 +287,17 @@ mod tests {
         let maximum =
             signal_rate(&mut red(config::Red { ecn: true, ..config::Red::default() }), 58, Ecn::Ect0);
         assert!((maximum - 2.0 * 0.019).abs() < 0.006, "{maximum}");
+    }
+
+    #[test]
+    fn a_packet_that_a_shaper_holds_counts_in_the_average() {
+        let mut queue = red(config::Red { wlog: 0, ..config::Red::default() });
+        queue.hold(1514, Time::ZERO);
+        queue.measure(Time::ZERO);
+        assert_eq!(queue.average >> FRACTION, 1514);
+        queue.hold(0, Time::ZERO);
+        queue.measure(Time::ZERO);
+        assert_eq!(queue.average, 0);
     }
 
     #[test]
