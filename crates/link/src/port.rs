@@ -66,7 +66,8 @@ impl<P: Packet> Port<P> {
         let next = queue.dequeue(now, &mut report)?;
         if *report.waiting == 1 {
             // As Linux's it asks until it gets none: so the queue learns that none waits.
-            queue.dequeue(now, &mut report);
+            let none = queue.dequeue(now, &mut report);
+            debug_assert!(none.is_none(), "a packet that did not wait");
         }
         self.waiting -= 1;
         stats.dequeued += 1;
