@@ -231,7 +231,7 @@ def test_every_connection_is_established_and_closed_by_a_handshake(
 def test_a_connection_that_tcp_gives_up_is_aborted_and_the_run_is_done(run: Callable[..., Run]) -> None:
     """Here 1.4 s after the first timeout (`tcp_retries2` = 2)."""
     patience = {"net.ipv4.tcp_retries2": 2}
-    link = {"name": "link", "ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "10 ms"}
+    link = {"name": "link", "ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "10 ms", "queue": "20 packets"}
     network = {
         "nodes": [{"name": name, "sysctls": patience} for name in "ab"],
         "links": [link | {"at": {"1 s": {"loss": "100 %"}}}],
