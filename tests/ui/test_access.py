@@ -314,15 +314,20 @@ def test_a_narrow_window_shows_all_without_scrolling_sideways(page: Page, served
     page.set_viewport_size({"width": 1280, "height": 800})
 
 
-def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
-    page: Page, served: Served
-) -> None:
+def a_result_on_a_phone(page: Page, served: Served) -> None:
+    """Make a result and open it in a window of 390 by 844 pixels."""
     scenario = served.root / "small.yaml"
     scenario.write_text(SCENARIO)
     tcplab.run(scenario, output=served.root / "runs" / "mine")
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page, served)
     page.locator(".result .item").first.click()
+
+
+def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
+    page: Page, served: Served
+) -> None:
+    a_result_on_a_phone(page, served)
     expect(page.get_by_role("table", name="Flows, steady state")).to_be_in_viewport()
     page.get_by_role("tab", name="Packets").click()
     expect(page.get_by_role("button", name="Play")).to_be_enabled()
@@ -338,12 +343,7 @@ def test_a_phone_shows_the_controls_of_packets_and_the_result_that_is_opened(
 
 
 def test_notes_of_a_result_are_as_wide_as_a_phone(page: Page, served: Served) -> None:
-    scenario = served.root / "small.yaml"
-    scenario.write_text(SCENARIO)
-    tcplab.run(scenario, output=served.root / "runs" / "mine")
-    page.set_viewport_size({"width": 390, "height": 844})
-    opened(page, served)
-    page.locator(".result .item").first.click()
+    a_result_on_a_phone(page, served)
     note = page.locator(".summary > p").first
     expect(note).to_contain_text("Steady state")
     box = note.bounding_box()

@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 
 use crate::echo::EchoError;
 
+/// The hint where TCP gave up.
+pub(crate) const PATIENCE: &str = "the sysctl net.ipv4.tcp_retries2 of the host sets for how long TCP tries";
+
 /// Why a flow cannot run.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the fields are the values in the message
@@ -101,9 +104,7 @@ impl TrafficError {
             },
             TrafficError::Option { option: "TCP_MAXSEG", .. } => "an MSS lies between 88 and 32767".into(),
             TrafficError::Option { .. } => "choose another value".into(),
-            TrafficError::TimedOut { .. } => {
-                "the sysctl net.ipv4.tcp_retries2 of the host sets for how long TCP tries".into()
-            }
+            TrafficError::TimedOut { .. } => PATIENCE.into(),
             TrafficError::Broken { .. } => "see what the other end reported".into(),
             TrafficError::Ports { .. } => "give one port a stream".into(),
             TrafficError::Payload { .. } => "choose a payload within these bounds".into(),

@@ -178,7 +178,7 @@ def recommendation(summary: StudySummary) -> list[str]:
 
 
 def _described(name: str, row: CellSummary, plain: CellSummary) -> str:
-    # Of nothing there is no multiple.
+    # A multiple of zero says nothing.
     gain = f", {_gain(row, plain):.2f} times as much" if _goodput(plain) else ""
     change = row.changes.get("goodput")
     test = "" if change is None or math.isnan(change.p) else f" (p {_p(change.p)}{_doubt(row)})"

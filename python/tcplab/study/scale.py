@@ -86,7 +86,9 @@ def metric_scale(unit: str, share: bool, values: Sequence[float]) -> Scale:
 
 
 def _decimals(largest: float) -> int:
-    """Three below 10; of a small quotient of two metrics as many as its three digits need."""
-    return (
-        0 if largest >= 10 else 3 if largest >= 0.001 or largest == 0 else 2 - math.floor(math.log10(largest))
-    )
+    """Three below 10; for a small quotient of two metrics as many as show three digits of it."""
+    if largest >= 10:
+        return 0
+    if largest >= 0.001 or largest == 0:
+        return 3
+    return 2 - math.floor(math.log10(largest))

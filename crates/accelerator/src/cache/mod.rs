@@ -68,6 +68,7 @@ struct Shared {
     size: u64,
     user_timeout: Duration,
     towards_server: Leg,
+    /// By each address of a server, the one under which its objects are kept.
     servers: BTreeMap<SocketAddr, SocketAddr>,
     shelf: Mutex<Shelf>,
     memory: Arc<Memory>,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::framed_io::Broken;
 use super::wire::VERSION;
-use crate::error::is_timeout;
+use crate::error::{PATIENCE, is_timeout};
 
 /// Why a client ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,7 @@ impl EchoError {
             EchoError::Lost { source: Broken::Stalled { .. }, .. } => {
                 "see whether the server still runs; a slow path needs a longer timeout".into()
             }
+            EchoError::Lost { source: Broken::Io(error), .. } if is_timeout(error) => PATIENCE.into(),
             EchoError::Lost { .. } => "see what the server reported".into(),
             EchoError::Wrong { .. } => "something between the two changes what is sent".into(),
             EchoError::Pin { .. } => "choose CPUs that exist and that this process may use".into(),
